@@ -36,7 +36,9 @@ struct attempt {
 	struct nvi_req req;
 };
 
-/* The thread is cancelled: makes the VI Idle, even if it has just been connected. */
+/*
+ * The thread is cancelled: waits for the agent, ends the request, and makes the VI Idle, even if it was just connected.
+ */
 static void attempt_cancelled(void *arg)
 {
 	struct attempt *a = arg;
@@ -117,7 +119,10 @@ static void listening_cancelled(void *arg)
 	nvi_req_end(l->nic, &l->req);
 }
 
-/* Waits for a request to connect; -EINPROGRESS: none came.  If the thread is cancelled meanwhile, listening ends. */
+/*
+ * Waits for a request to connect; -EINPROGRESS: none came by the deadline, and listening goes on.  If the thread is
+ * cancelled meanwhile, listening ends.
+ */
 static int wait_arrival(struct listening *l, int64_t deadline, int cancel)
 {
 	int err;

@@ -5,7 +5,10 @@
 
 #include "vi_provider.h"
 
-/* vi_provider_ops.connect_wait: waits for a client's request to connect; -ETIMEDOUT: none came. */
+/*
+ * vi_provider_ops.connect_wait: waits for a client's request to connect; -ETIMEDOUT: none came.  Only on success sets
+ * *remote_out, and in *conn the client's attributes and the agent's name of the request.
+ */
 int nvi_connect_wait(struct vi_nic *nic, const struct vi_addr *local, int64_t deadline,
 		     struct vi_addr *remote_out, struct vi_conn *conn);
 /*

@@ -42,7 +42,7 @@ void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);
 
 /*
  * Removes a connection's entries, as its other end stores nothing any more, and wakes threads that
- * wait for that.  No locks held.
+ * wait for that.  Takes mem_lock; no other locks held.
  */
 void nvi_given_forget(struct nvi_nic *nic, uint64_t conn);
 /* As nvi_given_forget(), for all connections. */

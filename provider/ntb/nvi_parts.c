@@ -98,7 +98,9 @@ static void place_inbound(struct nvi_chan *ch, const struct w_geometry *g)
 	ch->in_payload_bytes = g->payload_bytes;
 }
 
-/* As place_inbound() for the outbound slice; also chooses how to store into it and how to ring. */
+/*
+ * As place_inbound() for the outbound slice; also chooses how to store into it, for which ch->retx is set, and to ring.
+ */
 static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
 {
 	uint8_t *base = ch->out_map.base;

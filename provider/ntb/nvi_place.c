@@ -25,7 +25,7 @@
 
 /* ---- may it be placed ------------------------------------------------------------------------- */
 
-/* Finds the memory that the peer advertised for its next receive; false: none, or it is too short. */
+/* Finds the memory that the peer advertised for its next receive; false, and *to has no meaning: none, or too short. */
 static bool find_receive(const struct nvi_chan *ch, uint32_t length, VIP_ADDRESS_SEGMENT *to)
 {
 	uint64_t n = nvi_next_sent(ch);

@@ -17,7 +17,7 @@ static inline bool nvi_may_place(const struct vi_wqe *wqe)
 				 (VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE);
 }
 
-/* Is a slot free, if need be after taking in credit?  Caller holds tx_lock. */
+/* Is a slot free, if need be after taking in credit?  No, without a fault, if that is wrong.  Caller holds tx_lock. */
 bool nvi_has_slot(struct nvi_chan *ch);
 /*
  * Places a message of the send queue, the next to be started, for which nvi_may_place() is true: a

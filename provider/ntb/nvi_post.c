@@ -294,8 +294,9 @@ static bool post_placed(struct nvi_chan *ch)
 }
 
 /*
- * Called when sends wait.  Polls of a CQ that watch the receive queue do not visit the VI, and the word that they
- * compare does not show credit, so the queue is no longer watched.  A send queue on the same CQ has been marked.
+ * Ends the watching of the receive queue, at once, or later if another thread holds rx_lock: called when sends wait.
+ * Polls of a CQ that watch that queue do not visit the VI, and the word that they compare does not show credit.  A send
+ * queue on the same CQ has been marked.
  */
 static U_COLD void poll_for_credit(struct vi_vi *vi)
 {

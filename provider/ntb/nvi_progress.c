@@ -77,9 +77,9 @@ bool nvi_watch(struct vi_vi *vi, struct vi_watch *out)
 }
 
 /*
- * Receives, unless another thread holds rx_lock, and returns how many slots were consumed.  *broken_out: the
- * connection is to be broken; *go_on_out: sends can continue.  Neither is set if the lock is held, or the channel is
- * not in use.
+ * Receives, unless another thread holds rx_lock, and returns how many slots were consumed.  *broken_out: the connection
+ * is to be broken; *go_on_out: sends can continue.  Both keep their values if the lock is held, or the channel is not
+ * in use.
  */
 static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
 {

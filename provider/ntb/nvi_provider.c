@@ -201,7 +201,7 @@ static void nvi_wake(struct vi_nic *vi_nic)
 	port_irq_kick(nic->irq, nic->db_mask);
 }
 
-/* Binds the engine to the processors of the decision. */
+/* Binds the engine, not the control thread, to the processors of the decision; returns as u_affinity_move() does. */
 static int nvi_place(struct vi_nic *vi_nic, const struct u_affinity *a,
 		     const struct u_place_decision *d)
 {

@@ -15,8 +15,8 @@
 	8u /* so far ahead of the slot written one is prefetched, in a stream of sends */
 
 /*
- * Updates the counts that placed messages rely on, for the slot being published.  A whole send that was not
- * placed changes none.
+ * Updates the counts that placed messages rely on, for the slot being published, before nvi_slot_published().  A whole
+ * send that was not placed changes none.
  */
 static inline void nvi_note_slot(struct nvi_chan *ch, uint8_t op, uint8_t flags, uint32_t arg)
 {
@@ -152,7 +152,7 @@ static inline void nvi_store_plain(struct nvi_chan *ch, struct w_slot *slot, uin
 	nvi_slot_published(ch, seq, ch->tx.cursor, flags);
 }
 
-/* As nvi_store_plain(); rings if the peer asked for that. */
+/* As nvi_store_plain(), but calls nvi_note_slot(), and rings if the peer asked for that. */
 static inline void nvi_publish_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
 				     uint32_t length, uint32_t imm, uint8_t flags)
 {

@@ -134,7 +134,10 @@ void nvi_remotes_end(struct nvi_chan *ch)
 
 /* ---- messages of the owner ------------------------------------------------------------------- */
 
-/* Maps the memory that the owner gave, for the program.  -EINVAL: it is not what was asked for. */
+/*
+ * Maps the memory that the owner gave, for the program.  -EINVAL: it is not what was asked for; -EMFILE: `fd` is -1.
+ * The descriptor stays the caller's.
+ */
 static int hold(struct nvi_chan *ch, struct nvi_remote *r, const struct w_grant *m, int fd)
 {
 	uint64_t offset = r->addr - m->base;
@@ -241,7 +244,7 @@ static int begin(struct nvi_chan *ch, struct nvi_remote *r, uint64_t *conn_out)
 	return err;
 }
 
-/* Sends the request, repeats it, and waits for the answer; 0: the memory is mapped. */
+/* Sends the request, repeats it, and waits for the answer; 0: the memory is mapped; -ETIMEDOUT: no answer came. */
 static int ask(struct nvi_nic *nic, struct nvi_req *req, uint64_t conn, uint32_t handle,
 	       int64_t deadline)
 {

@@ -22,7 +22,7 @@ int nvi_remote_unmap(struct vi_vi *vi, void *at);
 
 /*
  * The right to all mappings of the connection has ended: private memory takes their place, and requests under way get
- * -EISCONN.  Caller holds both locks.
+ * -EISCONN.  If there is no such memory, that is logged, and the peer's stays mapped.  Caller holds both locks.
  */
 void nvi_remotes_lose(struct nvi_chan *ch);
 /*

@@ -36,7 +36,10 @@ static size_t slice_bytes(uint32_t mask, uint32_t payload_bytes)
 	return w_slice_bytes(mask + 1, payload_bytes);
 }
 
-/* Makes memory for an inbound slice that no peer writes, and for an outbound one that no peer reads. */
+/*
+ * Makes memory, in one block for free(), for an inbound slice that no peer writes, and for an outbound one that no peer
+ * reads.  NULL without memory.
+ */
 static uint8_t *placeholder_make(const struct nvi_chan *ch)
 {
 	size_t in = slice_bytes(ch->in_mask, ch->in_payload_bytes);
@@ -180,7 +183,8 @@ static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, str
 
 /*
  * Moves the channel to the new parts `p`, and publishes again what the peer has not consumed.  `p` gets the old
- * parts.  0 also if a source is gone: then a fault is marked.  Caller holds both locks.
+ * parts.  0, also if a source is gone: then a fault is marked; -ENOMEM, or -EPROTO: the peer's count is wrong.  Caller
+ * holds both locks.
  */
 static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {

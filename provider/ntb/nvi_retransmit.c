@@ -44,7 +44,7 @@ static int payload_again(struct nvi_chan *ch, const struct nvi_retx_slot *k, uin
 
 /*
  * The source of a payload was deregistered, which the consumer may not do before the descriptor is
- * complete: fails the descriptor and marks the fault.
+ * complete: fails the descriptor, or for an answer to a read raises an event, and marks the fault.
  */
 static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 {

@@ -30,7 +30,10 @@ static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 	atomic_store_explicit(&ch->rx.seq, n + 1, memory_order_release);
 }
 
-/* Returns the address of a fragment's payload in the payload buffer, and moves the cursor to its end. */
+/*
+ * Returns the address of a fragment's payload in the payload buffer, and moves the cursor to its end; W_F_REWOUND in
+ * `flags` rewinds it before.
+ */
 static inline const uint8_t *place_payload(struct nvi_chan *ch, uint8_t flags, uint32_t length)
 {
 	if (flags & W_F_REWOUND)
@@ -378,7 +381,7 @@ static inline bool after_rx(struct nvi_chan *ch, uint32_t consumed)
 
 /*
  * Prefetches a later slot in a stream of messages.  A sender that is ahead has already written it;
- * from one that is not, the prefetch would take the line away.
+ * from one that is not, the prefetch would take the line away.  Before that, calls nvi_prefetch_next() instead.
  */
 static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
 {

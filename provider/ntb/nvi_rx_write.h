@@ -5,7 +5,10 @@
 
 #include "nvi_rx_message.h"
 
-/* Takes in a fragment of a write.  Caller holds rx_lock. */
+/*
+ * Takes in a fragment of a write; refuses one to memory that the peer may not write, which on reliable levels marks a
+ * fault.  Caller holds rx_lock.
+ */
 void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 /*
  * Ends a message, a send or a write, that the sender could not finish: its receive completes with the error, or an

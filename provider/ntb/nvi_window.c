@@ -143,7 +143,8 @@ static struct timespec revoke_end(const struct nvi_nic *nic)
 
 /*
  * Breaks the connection of a peer that has not returned memory in time.  A correct peer checks for
- * the error report before each store, so even a process that was stopped makes at most one more.
+ * the error report before each store, so even a process that was stopped makes at most one more.  Does nothing if the
+ * channel does not carry `conn` any more.  Takes both locks of the VI.
  */
 static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {

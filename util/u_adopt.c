@@ -34,6 +34,7 @@ void u_adopt_forked(void)
 #define RAW
 #endif
 
+/* Copies aligned words of 8 bytes; bytes after the last whole word are left out. */
 RAW static void copy_raw(void *to, const void *from, size_t len)
 {
 	for (size_t i = 0; i < len / sizeof(uint64_t); i++) {
@@ -42,6 +43,7 @@ RAW static void copy_raw(void *to, const void *from, size_t len)
 	}
 }
 
+/* Are all aligned words of 8 bytes zero?  Bytes after the last whole word are left out. */
 RAW static bool is_zero(const void *at, size_t len)
 {
 	const uint64_t *words = at;
@@ -55,6 +57,8 @@ RAW static bool is_zero(const void *at, size_t len)
 /* ---- pages ------------------------------------------------------------------------------------ */
 
 /*
+ * As madvise(), but repeats a call that ends with EINTR or EAGAIN.  0 or -errno.
+ *
  * Other threads are stopped, and a program may replace mmap(), mremap() and the like by functions of its own, which
  * take locks or behave differently: so these are system calls.
  */
@@ -77,8 +81,8 @@ static bool is_unknown(int err)
 #define MASK_BYTES 8L /* the kernel's size of a signal mask */
 
 /*
- * Makes pages present that are about to be overwritten.  Without the advice a system call stores there: it
- * fails where an ordinary store would cause SIGBUS.
+ * Makes pages present that are about to be overwritten.  0 or -ENOMEM.  Without the advice a system call stores a
+ * signal mask at the beginning of each page: it fails where an ordinary store would cause SIGBUS.
  */
 static int take_pages(uint8_t *at, size_t len)
 {
@@ -96,8 +100,8 @@ static int take_pages(uint8_t *at, size_t len)
 }
 
 /*
- * Can all pages be read?  0 or -errno.  Without the advice: the call fails for its first argument, after it has read
- * the mask.
+ * Can all pages be read?  Makes them present.  0 or -errno.  Without the advice: the call fails for its first
+ * argument, after it has read the mask.
  */
 static int check_pages(uint8_t *at, size_t len)
 {
@@ -114,8 +118,8 @@ static int check_pages(uint8_t *at, size_t len)
 }
 
 /*
- * Copies whole pages to others that are zero.  Pages of zeros are left out, so a large array that the
- * program has not touched takes no memory.  0; -ENOMEM: there are not enough pages.
+ * Copies whole pages to others that are zero.  Pages of zeros are left out, so a large array that the program has not
+ * touched takes no memory.  0; -ENOMEM: there are not enough pages.  Then some may have been copied.
  */
 static int copy_to_zeros(uint8_t *to, const uint8_t *from, size_t len)
 {
@@ -145,10 +149,11 @@ static bool is_gap(void *at)
 }
 
 /*
- * Moves a mapping to `start`, or for an `old_len` of 0 makes a second mapping of a shared one there, in
- * one step: a thread that touches a page during that waits in the kernel.  The kernel checks first and
- * then unmaps; if it finds no memory for itself after that, the range is a gap, and this function puts
- * private pages with the content of `content` there.
+ * Moves a mapping to `start`, or for an `old_len` of 0 makes a second mapping of a shared one there, in one step: a
+ * thread that touches a page during that waits in the kernel.  The kernel checks first and then unmaps; if it finds no
+ * memory for itself after that, the range is a gap, and this function puts private pages with the content of `content`
+ * there.  Returns 0, or -errno, also after it
+ * has put private pages there.
  */
 static int exchange(void *start, size_t len, void *from, size_t old_len, const void *content)
 {
@@ -174,7 +179,10 @@ struct swap {
 	int rights;		/* of `to` */
 };
 
-/* Copies the content and exchanges the pages; `arg`: a struct swap.  0 or -errno. */
+/*
+ * Copies the content and exchanges the pages; `arg`: a struct swap.  0 or -errno.  Runs while other threads are
+ * stopped, if they have to be.
+ */
 static int swap_pages(void *arg)
 {
 	const struct swap *x = arg;
@@ -216,6 +224,10 @@ static bool is_own_stack(const void *start, size_t len)
 
 /* ---- adopting --------------------------------------------------------------------------------- */
 
+/*
+ * Does the work of u_adopt(), with `lock` held, for a range that is no stack.  Returns as u_adopt(); `why` is also
+ * overwritten after success.
+ */
 static int adopt_locked(struct swap *x, bool exact, char why[U_MAPS_WHY])
 {
 	int err = u_maps_check_plain(x->start, x->len, why);
@@ -268,7 +280,7 @@ struct undo {
 	uint8_t *done;	  /* up to here the pages of `fresh` have been used or unmapped */
 };
 
-/* Unmaps the fresh pages that are not needed for what lies before `until`. */
+/* Unmaps the fresh pages from u->done up to `until`, which are not needed, and moves u->done there. */
 static void drop_fresh(struct undo *u, uint8_t *until)
 {
 	if (until > u->done)
@@ -276,7 +288,7 @@ static void drop_fresh(struct undo *u, uint8_t *until)
 	u->done = until;
 }
 
-/* Is this still the mapping that u_adopt() has made? */
+/* Is this still a mapping, or a part of one, that u_adopt() has made?  The protection does not matter. */
 static bool is_adopted(const struct undo *u, const struct u_mapping *m)
 {
 	return m->inode == u->pages.inode && m->dev_major == u->pages.dev_major &&
@@ -285,7 +297,10 @@ static bool is_adopted(const struct undo *u, const struct u_mapping *m)
 					      u->pages.offset;
 }
 
-/* Gives back a part of the range.  If its mapping cannot be written, no thread has to be stopped. */
+/*
+ * Gives back a part of the range, whose mapping is `m`.  If that cannot be written, no thread has to be stopped.  0,
+ * and u->done becomes `to`; or -errno.
+ */
 static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_mapping *m)
 {
 	size_t len = (size_t)(to - from);
@@ -306,7 +321,10 @@ static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_m
 	return err;
 }
 
-/* Gives back each part of the range that still is as u_adopt() made it; stops at the first failure. */
+/*
+ * Gives back each part of the range that still is as u_adopt() made it; stops at the first failure.  0 or -errno.
+ * u->done tells which fresh pages are left, which the caller unmaps.  `lock` is held.
+ */
 static int undo_locked(struct undo *u)
 {
 	uint8_t *at = u->start, *from, *to;

@@ -18,11 +18,13 @@
 /*
  * Copies [start, start + len), whole pages, to `pages`, a shared mapping of that length that is
  * zero, and maps those pages at `start` too.  Pages of zeros are not copied and take
- * no memory. `pages` stays mapped.  Children of fork() get neither.
+ * no memory. `pages` stays mapped.  Children of fork() get neither.  `exact`: all other threads are stopped
+ * meanwhile; else the caller makes sure that none writes there.
  *
  * Returns 0, or an error that changed nothing: -EFAULT for a gap, -EOPNOTSUPP for memory that
  * u_maps_check_plain() refuses, for a stack of this thread, or if other threads cannot be stopped;
- * -ENOMEM, -EMFILE and the like.  `why` gets the reason in a few words.
+ * -ENOMEM, -EMFILE and the like.  `why` gets the reason in a few words.  After an error `pages` may hold a part
+ * of the copy.
  */
 int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WHY]);
 
@@ -32,7 +34,8 @@ int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WH
  * and a protection that it has changed is kept.
  *
  * Returns 0, or -errno, -EOPNOTSUPP if other threads cannot be stopped.  After an error the first mapping
- * in the range that was not put back, and all after it, are as they were.
+ * in the range that was not put back, and all after it, are as they were.  `pages` stays mapped in any case.
+ * `exact` as in u_adopt().
  */
 int u_adopt_undo(void *start, size_t len, void *pages, bool exact);
 

@@ -30,7 +30,7 @@ static const struct {
 	{ "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE" },
 };
 
-/* Reads an environment variable as a number; false: it is not set, or no number in range. */
+/* Reads an environment variable as a number; false: it is not set, or no number in range, and *out means nothing. */
 static bool number_of(const char *variable, unsigned int *out)
 {
 	const char *text = secure_getenv(variable);
@@ -44,6 +44,7 @@ static bool number_of(const char *variable, unsigned int *out)
 	return *end == '\0' && n < U_CPUSET_END * 16;
 }
 
+/* Takes rank and ranks from the first launcher that gives both; else leaves them. */
 static void find_rank(struct u_place_case *c)
 {
 	unsigned int rank, ranks;
@@ -95,6 +96,7 @@ int u_affinity_node(const char *folder)
 	return node;
 }
 
+/* Does a rule depend on caches or nodes?  A list of processors does not. */
 static bool needs_topology(const struct u_place_rules *rules)
 {
 	for (int i = 0; i < U_PLACE_ROLES; i++) {
@@ -113,7 +115,10 @@ bool u_affinity_asked(const struct u_affinity *a)
 	return false;
 }
 
-/* Finds the circumstances of this process; reads the topology only if a rule or a flag needs it. */
+/*
+ * Finds the circumstances of this process; reads the topology only if a rule or a flag needs it.  U_AFFINITY_FOREIGN:
+ * leaves out the calling thread and the rank.
+ */
 static void find_out(struct u_affinity *a, unsigned int flags)
 {
 	struct u_place_case *c = &a->c;
@@ -176,7 +181,10 @@ char *u_affinity_text(const struct u_affinity *a, const struct u_place_ask *ask,
 	return out;
 }
 
-/* Logs a decision and its warning.  False: the rules are strict, and this is not as they say. */
+/*
+ * Logs a decision for which there is a rule, and a warning that is not empty if there is any rule.  False: the rules
+ * are strict, and this is not as they say.
+ */
 static bool tell(const struct u_affinity *a, const struct u_place_ask *ask, const char *name,
 		 const struct u_place_decision *d, const char *warning)
 {

@@ -27,9 +27,11 @@ enum {
 /*
  * Takes the rules of the text, or of VIADUCT_AFFINITY if it is NULL; the calling thread is the
  * application's.  Returns 0, -EINVAL after a log line for a text that is refused, or -ENOMEM.  Unknown
- * properties of the machine are no error.
+ * properties of the machine are no error.  `flags`: U_AFFINITY_FOREIGN, for which the calling thread counts for
+ * nothing, and U_AFFINITY_TOPOLOGY.  Moves no thread.
  */
 int u_affinity_open(const char *rules, unsigned int flags, struct u_affinity **out);
+/* Frees it; threads stay where they are.  Accepts NULL. */
 void u_affinity_close(struct u_affinity *a);
 
 /* Is there a rule at all? */
@@ -38,7 +40,7 @@ bool u_affinity_asked(const struct u_affinity *a);
 /*
  * Decides for n threads; `names` are for the log, which gets a line for each thread that has a rule and a name; NULL:
  * no name.  Returns 0, or -ENXIO after a log line if the rules are strict and one with a name cannot be placed as
- * asked.
+ * asked.  `out` gets n decisions also then.  Moves no thread.
  */
 int u_affinity_decide(const struct u_affinity *a, const struct u_place_ask *asks,
 		      const char *const *names, unsigned int n, struct u_place_decision *out);
@@ -47,21 +49,30 @@ int u_affinity_decide(const struct u_affinity *a, const struct u_place_ask *asks
 char *u_affinity_text(const struct u_affinity *a, const struct u_place_ask *ask,
 		      const struct u_place_decision *d, char out[U_PLACE_TEXT]);
 
-/* Binds a thread to the processors of the decision; if it has none, to all of the process.  Logs a failure. */
+/*
+ * Binds a thread to the processors of the decision; if it has none, to all of the process.  0, or -errno after a log
+ * line.
+ */
 int u_affinity_move(const struct u_affinity *a, pthread_t thread, const char *name,
 		    const struct u_place_decision *d);
 
-/* Moves the calling thread of the application, if the decision says so. */
+/*
+ * Moves the calling thread of the application, if the decision names processors, after u_thread_keep_cpus().  0, also
+ * if it names none, or -errno after a log line.
+ */
 int u_affinity_move_self(const struct u_affinity *a, const struct u_place_decision *d);
 
 /*
- * Moves interrupt `irq` as decided; `folder` is U_IRQ_FOLDER except in tests.  0; or -errno after a log line, and
- * then `out` says what has to be written to which file.
+ * Moves interrupt `irq` as decided; `folder` is U_IRQ_FOLDER except in tests.  0, and `out` is left; or -errno after a
+ * log line, and then `out` says what has to be written to which file.
  */
 int u_affinity_move_irq(const char *folder, int irq, const struct u_place_decision *d,
 			char out[U_PLACE_TEXT]);
 
-/* For tests: the memory node of the first adapter below a folder such as /sys/class/misc. */
+/*
+ * For tests: the memory node of the adapter with the lowest number that has one, in a folder such as /sys/class/misc;
+ * U_TOPO_NONE: there is none.
+ */
 int u_affinity_node(const char *folder);
 
 #endif

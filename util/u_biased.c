@@ -54,7 +54,10 @@ static void wait_seq(const _Atomic uint32_t *seq, uint32_t seen)
 			u_nap_ns(NAP_NS);
 }
 
-/* Ends the bias, and waits until its owner does not hold the lock.  Caller holds `word`. */
+/*
+ * Ends the bias, and waits until its owner does not hold the lock.  The next bias needs twice the streak.  Caller
+ * holds `word`.
+ */
 static void take_bias_away(struct u_biased *l, uint32_t owner)
 {
 	const _Atomic uint32_t *seq = &l->slots[owner % U_BIASED_SLOTS].seq;
@@ -73,7 +76,7 @@ static void take_bias_away(struct u_biased *l, uint32_t owner)
 	l->streak = 0;
 }
 
-/* The slot of thread `me`, a new one if need be; U_BIASED_SLOTS when there is none. */
+/* The slot of thread `me`, a new one if need be; U_BIASED_SLOTS when there is none.  Caller holds `word`. */
 static uint32_t find_slot(struct u_biased *l, uint32_t me)
 {
 	for (uint32_t i = 0; i < U_BIASED_SLOTS; i++) {
@@ -99,7 +102,7 @@ static U_COLD void earn_bias(struct u_biased *l, uint32_t me)
 	l->streak = 0;
 }
 
-/* Makes the caller, who has just taken `word`, the holder of the lock; ends a bias. */
+/* Makes the caller, who has just taken `word`, the holder of the lock; ends a bias, which may wait for its owner. */
 static void become_holder(struct u_biased *l)
 {
 	uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
@@ -120,6 +123,7 @@ static void become_holder(struct u_biased *l)
 	l->streak++;
 }
 
+/* Takes `word` if it is free; become_holder() has to follow.  False: a thread holds it. */
 static bool word_try(struct u_biased *l)
 {
 	uint32_t free_word = 0;
@@ -129,6 +133,7 @@ static bool word_try(struct u_biased *l)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
+/* Takes `word`: spins, then sleeps until it is free.  become_holder() has to follow. */
 static void word_take(struct u_biased *l)
 {
 	for (int i = 0; i < SPINS; i++) {

@@ -61,12 +61,14 @@ extern _Atomic uint64_t u_biased_threads;
  * The slow paths of u_biased_take(), u_biased_try() and u_biased_drop(): for a lock that is not biased to the caller.
  */
 void u_biased_slow(struct u_biased *l);
+/* False: it is held.  Waits only for an owner of the bias that takes the lock at the same moment. */
 bool u_biased_try_slow(struct u_biased *l);
+/* For a holder by `word` (`entered` is NULL): drops the lock, perhaps biases it to the caller, and wakes one waiter. */
 void u_biased_drop_slow(struct u_biased *l);
 
 /*
- * Takes the lock if it is biased to the calling thread.  `asks`: the thread may hold the lock already;
- * then this returns false.
+ * Takes the lock if it is biased to the calling thread; false: it is not, and nothing was taken.  `asks`: the thread
+ * may hold the lock already; then this returns false.  Without `asks` a thread that holds it must not call this.
  */
 static inline bool u_biased_enter(struct u_biased *l, bool asks)
 {

@@ -118,7 +118,7 @@ static int digit_of(char c, unsigned int base)
 	return digit < (int)base ? digit : -1;
 }
 
-/* Reads digits from *text on, and moves *text past them.  Returns 0 or -EINVAL. */
+/* Reads digits from *text on, and moves *text past them.  0, or -EINVAL: there is none, or they exceed 64 bits. */
 static int digits_parse(const char **text, unsigned int base, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -137,6 +137,7 @@ static int digits_parse(const char **text, unsigned int base, uint64_t *out)
 	return 0;
 }
 
+/* Reads the whole text as a number, hexadecimal after "0x".  0, or -EINVAL and leaves *out. */
 static int uint_parse(const char *text, uint64_t *out)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -150,7 +151,7 @@ static int uint_parse(const char *text, uint64_t *out)
 	return 0;
 }
 
-/* The power of two that a suffix stands for, -1 for an unknown suffix. */
+/* The exponent of two that a suffix stands for: 10 for "k", 0 for none, -1 for an unknown one. */
 static int suffix_shift(const char *suffix)
 {
 	static const char letters[] = "kKmMgGtT";
@@ -190,6 +191,7 @@ static int word_parse(const char *const *words, const char *text, uint64_t *out)
 	return -EINVAL;
 }
 
+/* Reads yes, on, true and 1 as 1; no, off, false and 0 as 0.  0, or -EINVAL, also for capitals. */
 static int bool_parse(const char *text, uint64_t *out)
 {
 	static const char *const words[] = { "no",   "yes", "off", "on", "false",
@@ -202,6 +204,7 @@ static int bool_parse(const char *text, uint64_t *out)
 	return 0;
 }
 
+/* Reads a UINT or BYTES; -EINVAL also if it is not within the limits, or has to be a power of two and is none. */
 static int number_parse(const struct u_cfg_entry *e, const char *text, uint64_t *out)
 {
 	uint64_t v;
@@ -215,7 +218,7 @@ static int number_parse(const struct u_cfg_entry *e, const char *text, uint64_t 
 	return 0;
 }
 
-/* Checks NAME=HOST,... with one equals sign in each pair. */
+/* Checks NAME=HOST,... with one equals sign in each pair.  0, or -EINVAL, also for an empty text. */
 static int pairs_check(const char *text)
 {
 	size_t name, length;
@@ -234,7 +237,7 @@ static int pairs_check(const char *text)
 	}
 }
 
-/* Checks the text of a variable; 0 also for those whose text is checked where it is used. */
+/* Checks the text of a variable; 0 also for those whose text is checked where it is used.  -EINVAL, -E2BIG. */
 static int string_check(const struct u_cfg_entry *e, const char *text)
 {
 	int cpus[U_CFG_RELAY_CPUS_MAX];
@@ -254,6 +257,7 @@ static int string_check(const struct u_cfg_entry *e, const char *text)
 	return 0;
 }
 
+/* Checks a text, and reads its value, which strings do not have: they leave *out.  0, -EINVAL or -E2BIG. */
 static int value_parse(const struct u_cfg_entry *e, const char *text, uint64_t *out)
 {
 	switch (e->type) {
@@ -270,6 +274,7 @@ static int value_parse(const struct u_cfg_entry *e, const char *text, uint64_t *
 	return -EINVAL;
 }
 
+/* Writes the words, of which NULL is the end, as "a, b"; cut if need be. */
 static void words_join(const char *const *words, char *out, size_t size)
 {
 	size_t used = 0;
@@ -280,7 +285,7 @@ static void words_join(const char *const *words, char *out, size_t size)
 					 words[i]);
 }
 
-/* Writes in words which values a variable may have; for a string, its help text. */
+/* Writes which values a variable may have: "one of yes, no", "a number from 0 to 8"; for a string, its help text. */
 static void value_expected(const struct u_cfg_entry *e, char *out, size_t size)
 {
 	static const char *const bool_words[] = { "yes", "no", NULL };
@@ -299,6 +304,7 @@ static void value_expected(const struct u_cfg_entry *e, char *out, size_t size)
 	}
 }
 
+/* Logs that the text of a variable was refused, and what it should be. */
 static U_COLD void value_refuse(const struct u_cfg_entry *e, const char *text)
 {
 	char expected[256], error[U_PLACE_ERROR];
@@ -343,7 +349,7 @@ static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
 	return ab < c ? ab : c;
 }
 
-/* The number of insertions, deletions and replacements that turn a into b. */
+/* The least number of insertions, deletions and replacements that turn a into b; only NAME_BYTES of each count. */
 static unsigned int edit_distance(const char *a, const char *b)
 {
 	size_t n = strnlen(b, NAME_BYTES);
@@ -382,6 +388,7 @@ static const char *nearest_name(const char *name)
 	return best;
 }
 
+/* Is it the exact name of a variable of the table? */
 static bool name_known(const char *name)
 {
 	for (int i = 0; i < U_CFG_COUNT; i++) {
@@ -391,7 +398,7 @@ static bool name_known(const char *name)
 	return false;
 }
 
-/* Warns of a name that nothing here reads. */
+/* Warns of a name that no part of Viaduct reads, with the nearest known name. */
 static void name_check(const char *name)
 {
 	const char *near;
@@ -421,6 +428,7 @@ static void names_check(void)
 	}
 }
 
+/* Loads all variables; sets load_result and `loaded`.  Caller holds `lock`. */
 static void load_locked(void)
 {
 	load_result = 0;

@@ -66,19 +66,26 @@ enum u_cfg_origin { U_CFG_FROM_DEFAULT, U_CFG_FROM_ENV };
 
 /*
  * Parses the environment once (thread-safe; later calls return the first
- * result).  Returns 0, or -EINVAL after one log line per bad variable.  Warns
- * once about unknown VIADUCT_* names, with the nearest known name.
+ * result, and log nothing).  Returns 0, or -EINVAL or -ENOMEM after one log line
+ * per bad variable; a refused one has its default in effect.  Warns once about
+ * unknown VIADUCT_* names, with the nearest known name.
  */
 int u_cfg_load(void);
 
-const char *u_cfg_str(enum u_cfg_id id); /* the text in effect */
+const char *u_cfg_str(enum u_cfg_id id); /* the text in effect, never NULL; loads if need be */
 uint64_t u_cfg_uint(enum u_cfg_id id);	 /* UINT, BYTES, BOOL, ENUM (index of the word) */
 enum u_cfg_origin u_cfg_origin(enum u_cfg_id id);
 
-/* Parses "4096", "64k", "1M", "2G" (powers of 1024).  Returns 0 or -EINVAL. */
+/*
+ * Parses "4096", "64k", "1M", "2G", "1T" (powers of 1024; small letters or capitals).  Returns 0, or -EINVAL and
+ * leaves *out.
+ */
 int u_cfg_parse_bytes(const char *text, uint64_t *out);
 
-/* For tests: frees the values and closes the log, so that the next load reads the environment again. */
+/*
+ * For tests: frees the values, also texts that u_cfg_str() gave, and closes the log, so that the next load reads the
+ * environment again.  No other thread may be logging.
+ */
 void u_cfg_reset(void);
 
 /* In a child of fork(), before it has other threads: initialises the lock again. */

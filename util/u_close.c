@@ -51,7 +51,10 @@ bool u_rights_pass(int sock, bool pass)
 	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on)) == 0 || pass;
 }
 
-/* Enters `c` among those that are being closed.  Caller holds the lock, here and in the next function. */
+/*
+ * Enters `c` among those that are being closed, with the time of its first signal.  Caller holds the lock, here and in
+ * the next function.
+ */
 static void begin(struct closer *c)
 {
 	c->every = NUDGE_NS;
@@ -73,7 +76,10 @@ static struct closer *next_waiting(void)
 	return c;
 }
 
-/* Ends the work of `c`, and returns the next descriptor that waits, or NULL. */
+/*
+ * Ends the work of `c`, frees it, and returns the next descriptor that waits, entered for the calling thread, or NULL.
+ * Takes the lock.
+ */
 static struct closer *done(struct closer *c)
 {
 	struct closer **at = &busy, *next;
@@ -93,6 +99,7 @@ static struct closer *done(struct closer *c)
 	return next;
 }
 
+/* A thread that closes descriptors: `arg`, a struct closer that was entered, then those that wait, and frees each. */
 static void *closer_run(void *arg)
 {
 	struct closer *c = arg;
@@ -111,7 +118,10 @@ static void *closer_run(void *arg)
 	return NULL;
 }
 
-/* Starts threads for descriptors that wait.  If that fails they go on waiting; the next call tries again. */
+/*
+ * Starts threads for descriptors that wait, up to U_CLOSE_MAX in all.  If that fails they go on waiting; the next call
+ * tries again.  Caller holds the lock.
+ */
 static void start_waiting(void)
 {
 	struct closer *c;
@@ -143,10 +153,10 @@ void u_close_apart(int fd)
 }
 
 /*
- * Peeks at the next message, with room for its sender's credentials, which distinguish an empty
- * message from none, but without room for a descriptor.  Returns 1 when the message has no descriptor, 0 when there is
- * no message, -EBUSY when it has descriptors, -EAGAIN when the peek gave another error: a reset by
- * the peer is reported once, ahead of the messages that came before it.
+ * Peeks at the next message, with room for its sender's credentials, which distinguish an empty message from none, but
+ * without room for a descriptor.  Returns 1 when the message has no descriptor, 0 when there is no message or the peek
+ * failed, -EBUSY when it has descriptors, -EAGAIN to peek again: a signal came, or a reset by the peer was reported,
+ * once, ahead of the messages that came before it.  SO_PASSCRED is set.
  */
 static int peek(int sock)
 {
@@ -163,7 +173,10 @@ static int peek(int sock)
 	return mh.msg_controllen > 0;
 }
 
-/* Reads the queue of a socket that was shut down, so that nothing is added.  True: it is empty. */
+/*
+ * Reads and discards the queue of a socket that was shut down, so that nothing is added.  True: it is empty.  False:
+ * descriptors wait there, or more than UNREAD_MAX messages, or a call failed.
+ */
 static bool read_clean(int sock)
 {
 	int i, on = 1, more = -EAGAIN;
@@ -241,8 +254,8 @@ void u_close_signal(int sig)
 }
 
 /*
- * Sends the signal to a closing thread if it is due, and sets the time of the next.  The thread cannot end before
- * this returns: it first takes the lock to leave the list.
+ * Sends the signal to a closing thread if it is due, and sets the time of the next.  The thread cannot end before this
+ * returns: it first takes the lock to leave the list.  Caller holds the lock.
  */
 static void nudge(struct closer *c, int64_t now)
 {

@@ -21,8 +21,8 @@
 
 /*
  * Admits descriptors to the queue of a Unix socket, or refuses them: then sending some fails with
- * EPERM.  A connection inherits this from the listening socket when it is made.  Returns true if the
- * kernel can do that.
+ * EPERM.  A connection inherits this from the listening socket when it is made.  False: they were to be
+ * refused, and the kernel cannot do that.
  */
 bool u_rights_pass(int sock, bool pass);
 
@@ -31,24 +31,34 @@ void u_rights_forget(bool forget);
 
 /*
  * Takes `fd` and closes it on a thread that may stay in the kernel for long; returns at once.  No epoll
- * set may watch `fd`: else a thread that waits there may drop the last reference, and so close it.
+ * set may watch `fd`: else a thread that waits there may drop the last reference, and so close it.  Without a thread
+ * `fd` waits for one, see u_close_timers(); without memory it stays open.
  */
 void u_close_apart(int fd);
 
 /*
- * Shuts down a connected Unix socket and closes it: its peer notices at once, and can still read
- * earlier messages.  The caller's thread closes it when no descriptors wait in its queue, else a
- * spare thread does, as in u_close_apart().
+ * Shuts down a connected Unix socket and closes it: its peer notices at once, and can still read earlier messages.
+ * The caller's thread closes it when no descriptors wait in its queue, else a spare thread does, as in
+ * u_close_apart().  Takes `sock`.
  */
 void u_hang_up(int sock);
 
-/* Closes a listening Unix socket, and the connections that were not accepted yet. */
+/*
+ * Takes a listening Unix socket: hangs up the connections that were not accepted yet, and closes it, on a spare thread
+ * if one of them cannot be accepted.
+ */
 void u_hang_up_listener(int sock);
 
-/* Closes memory at once, as that never blocks, and anything else on a spare thread.  Accepts -1. */
+/*
+ * Closes memory of memfd_create() and descriptors of viaduct.ko at once, as that never blocks, and anything else on a
+ * spare thread.  Accepts -1.
+ */
 void u_close_foreign(int fd);
 
-/* In a child of fork(), before it has other threads: forgets the parent's spare threads. */
+/*
+ * In a child of fork(), before it has other threads: forgets the parent's spare threads.  Descriptors that those had
+ * still to close stay open in the child.
+ */
 void u_close_forked(void);
 
 /* Descriptors given to u_close_apart() that are not closed yet. */
@@ -56,11 +66,15 @@ unsigned int u_close_busy(void);
 
 /*
  * A program that has an empty handler for `sig` lets u_close_timers() send it to closing threads that take long, which
- * ends the wait of a lingering socket.
+ * ends the wait of a lingering socket.  Call it before any is given away: a thread that runs already goes on blocking
+ * `sig`.
  */
 void u_close_signal(int sig);
 
-/* Starts threads for descriptors that wait, and sends signals that are due.  Returns when to call again, or U_NEVER. */
+/*
+ * Starts threads for descriptors that wait, and sends signals that are due at `now`, of u_now_ns().  Returns when to
+ * call again, or U_NEVER.
+ */
 int64_t u_close_timers(int64_t now);
 
 #endif

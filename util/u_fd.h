@@ -17,7 +17,7 @@ void u_fd_reset(void); /* for tests: reads it again */
 /*
  * Moves a descriptor away from 0..2, where the program would print into it, and up to
  * VIADUCT_FD_FROM if possible.  Takes `fd`; returns it, or another with close-on-exec, or -1
- * with errno; passes -1 on.
+ * with errno; then `fd` is closed.  Passes -1 on.
  */
 int u_fd_above_std(int fd);
 
@@ -30,13 +30,16 @@ int u_fd_above_std(int fd);
  */
 const char *u_fd_error(int err, char text[U_FD_ERROR]);
 
-/* Writes the limits on the memory of this process and its children to `text`, for a line; NULL: there are none. */
+/*
+ * Writes the limits on the memory of this process and its children to `text`, for a line: "ulimit -v is 4096; raise
+ * it", in KiB.  Returns `text`, or NULL: there are none.
+ */
 const char *u_memory_limits(char text[U_FD_ERROR]);
 
 /*
  * Did viaduct.ko make the descriptor, of that kind: "slice", "client", "irq"; NULL: of any?  The kernel
  * tells it by the name that it gave the file.  This calls nothing of the process that made the file,
- * which may be any.
+ * which may be any.  False also without /proc.
  */
 bool u_fd_of_module(int fd, const char *kind);
 

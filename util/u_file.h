@@ -7,7 +7,7 @@
 
 /*
  * Reads a file of up to `most` bytes into memory that the caller frees; a NUL follows the last byte.
- * Returns 0, -EFBIG for a longer file, or -errno.
+ * Returns 0, or an error that leaves the outputs: -EFBIG for a longer file, or -errno.
  */
 int u_file_read(const char *path, size_t most, char **text_out, size_t *len_out);
 

@@ -16,7 +16,7 @@ static int op_flags(int op, bool private_word)
 	return private_word ? op | FUTEX_PRIVATE_FLAG : op;
 }
 
-/* The time of CLOCK_MONOTONIC at the end, which FUTEX_WAIT_BITSET takes. */
+/* The time of CLOCK_MONOTONIC at the end of a time-out that is not negative, as FUTEX_WAIT_BITSET takes it. */
 static struct timespec absolute(int64_t timeout_ns)
 {
 	int64_t now = u_now_ns();

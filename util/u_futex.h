@@ -16,7 +16,7 @@
 int u_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint32_t bits, int64_t timeout_ns,
 		 bool private_word);
 
-/* Wakes up to `count` sleepers that have a bit in common with `bits`; returns how many. */
+/* Wakes up to `count` sleepers that have a bit in common with `bits`; returns how many, or -errno. */
 int u_futex_wake(_Atomic uint32_t *word, int count, uint32_t bits, bool private_word);
 
 #endif

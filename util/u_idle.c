@@ -3,6 +3,7 @@
 
 #include "u_base.h"
 
+/* The number of polls before the first yield; 0: none. */
 static uint32_t most_polls(enum u_idle_mode mode)
 {
 	switch (mode) {
@@ -29,7 +30,7 @@ void u_idle_past_init(struct u_idle_past *past, enum u_idle_mode mode)
 	atomic_store_explicit(&past->lossy, 0, memory_order_relaxed);
 }
 
-/* Is there contention?  Called once for each wait. */
+/* Is there contention?  Called once for each wait: it counts the U_IDLE_SLEEPS waits down that sleep at once. */
 static bool sleeps_at_once(struct u_idle *i)
 {
 	uint32_t sleeps = atomic_load_explicit(&i->past->sleeps, memory_order_relaxed);

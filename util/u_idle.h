@@ -74,8 +74,10 @@ struct u_idle {
 	bool shared;	  /* another thread ran during that */
 };
 
+/* Begins with no contention, no lost doorbell, and the polls of the mode.  Before the first u_idle_begin() with it. */
 void u_idle_past_init(struct u_idle_past *past, enum u_idle_mode mode);
 
+/* Begins a wait: before its first u_idle().  `past` outlives it, and was initialized. */
 static inline void u_idle_begin(struct u_idle *i, enum u_idle_mode mode, struct u_idle_past *past)
 {
 	i->mode = mode;
@@ -84,10 +86,10 @@ static inline void u_idle_begin(struct u_idle *i, enum u_idle_mode mode, struct 
 	i->since = i->given_ns = i->cap = 0;
 }
 
-/* Accounts for a yield that took `took_ns`. */
+/* Accounts for a yield that took `took_ns`; u_idle_offer() calls it.  Decides how many polls precede the next one. */
 void u_idle_yielded(struct u_idle *i, int64_t took_ns);
 
-/* The step after the polls: yields, unless it is time to sleep. */
+/* The step after the polls: yields, and returns U_IDLE_YIELDED, unless it is time to sleep: U_IDLE_SLEEP. */
 enum u_idle_step u_idle_offer(struct u_idle *i);
 
 /* Decides what follows a poll that found nothing.  Pauses or yields if that is another poll. */
@@ -112,7 +114,7 @@ int64_t u_idle_cap(const struct u_idle *i);
 
 /*
  * Accounts for a sleep.  `capped`: it lasted as long as its cap; `came`: something had come.  Both: a
- * doorbell was lost.
+ * doorbell was lost, and the next sleeps are short.  Without `came` the next cap is twice as long.
  */
 void u_idle_slept(struct u_idle *i, bool capped, bool came);
 

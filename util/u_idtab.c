@@ -55,6 +55,7 @@ static struct chunk *chunk_of(uint32_t index)
 	return atomic_load_explicit(&chunks[index / CHUNK], memory_order_relaxed);
 }
 
+/* Makes a slot free, to be used after all that are free already. */
 static void free_append_locked(uint32_t index)
 {
 	chunk_of(index)->next_free[index % CHUNK] = NONE;
@@ -66,6 +67,7 @@ static void free_append_locked(uint32_t index)
 	free_count++;
 }
 
+/* Takes the slot that has been free for longest; NONE: none is free. */
 static uint32_t free_take_locked(void)
 {
 	uint32_t index = free_first;
@@ -79,7 +81,7 @@ static uint32_t free_take_locked(void)
 	return index;
 }
 
-/* Makes the slots of one more chunk free. */
+/* Makes the slots of the next chunk, which is in `chunks`, free, except slot 0, and counts it. */
 static void give_slots_locked(void)
 {
 	for (uint32_t i = chunk_count == 0; i < CHUNK; i++)

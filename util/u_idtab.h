@@ -26,10 +26,13 @@ struct u_idtab_slot {
 	void *_Atomic object;
 };
 
-/* One table for the process; see u_idtab_add().  It has 4 MiB, but only pages in use take memory. */
+/* One table for the process.  It has 4 MiB, but only pages in use take memory. */
 extern struct u_idtab_slot u_idtab_slots[U_IDTAB_SLOTS];
 
-/* After a failed look-up: writes the line about ids of a parent, if `id` is one of them. */
+/*
+ * After a failed look-up: writes the line about ids of a parent, once in a process, if `id` is one of them or
+ * u_idtab_orphaned().
+ */
 void u_idtab_refused(uint64_t id);
 
 /* In a child of fork(), before it has other threads: from here on its parent's ids are refused. */
@@ -42,7 +45,10 @@ void u_idtab_forked(void);
  */
 bool u_idtab_orphaned(void);
 
-/* Enters `object` under a fresh id of `type` (1..255).  Returns 0 when the table is full. */
+/*
+ * Enters `object` under a fresh id of `type` (1..255).  Returns 0 when the table is full or u_idtab_orphaned(), there
+ * is no memory, or `type` is 0 or `object` NULL.
+ */
 uint64_t u_idtab_add(uint8_t type, void *object);
 
 /* Removes `id`; later look-ups of it return NULL.  Unknown ids are ignored. */

@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Finds the interrupt of the device's pin; the kernel shows 0 if there is none. */
+/* Finds the interrupt of the device's pin; the kernel shows 0 if there is none.  Returns how many: 0 or 1. */
 static int find_pin(const char *device, int *irqs, int max)
 {
 	char path[PATH_MAX];

@@ -8,8 +8,8 @@
 #define U_IRQ_FOLDER "/proc/irq"
 
 /*
- * Lists the numbers of a device's interrupts, lowest first, `max` at most: those of MSI, else that of its pin.
- * `device` is its folder in sysfs.  Returns how many.
+ * Lists the numbers of a device's interrupts, lowest first: those of MSI, else that of its pin.  If there are more
+ * than `max`, gives any `max` of them.  `device` is its folder in sysfs.  Returns how many.
  */
 int u_irq_find(const char *device, int *irqs, int max);
 

@@ -27,6 +27,7 @@ struct u_lock {
 void u_lock_slow(struct u_lock *l);
 void u_lock_wake(struct u_lock *l);
 
+/* False: it is held, perhaps by this thread. */
 static inline bool u_lock_try(struct u_lock *l)
 {
 	uint32_t free_word = 0;

@@ -33,6 +33,7 @@ static const char *const area_names[] = { "vip", "vi", "nvi", "ag", "rl", "port"
 static struct sink *_Atomic current;
 static pthread_mutex_t build_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Reads a word of `length` bytes as a level.  0 or -EINVAL. */
 static int level_parse(const char *text, size_t length, enum u_log_level *out)
 {
 	for (unsigned int i = 0; i < U_ARRAY_SIZE(level_names); i++) {
@@ -44,6 +45,7 @@ static int level_parse(const char *text, size_t length, enum u_log_level *out)
 	return -EINVAL;
 }
 
+/* Is the word of `length` bytes the name of an area? */
 static bool area_known(const char *text, size_t length)
 {
 	for (unsigned int i = 0; i < U_ARRAY_SIZE(area_names); i++) {
@@ -53,6 +55,7 @@ static bool area_known(const char *text, size_t length)
 	return false;
 }
 
+/* Adds "level" or "area=level", of `length` bytes, to the spec.  0, or -EINVAL: unknown words, or too many areas. */
 static int item_parse(const char *text, size_t length, struct u_log_spec *spec)
 {
 	const char *equals = memchr(text, '=', length);
@@ -122,7 +125,9 @@ static int sink_open(const char *path)
 	return STDERR_FILENO;
 }
 
-/* A bad VIADUCT_LOG is reported by u_cfg_load(); here it means the default. */
+/*
+ * Reads the variables, and opens the file.  A bad VIADUCT_LOG is reported by u_cfg_load(); here it means the default.
+ */
 static void sink_fill(struct sink *sink)
 {
 	const char *text = env_text("VIADUCT_LOG");
@@ -135,7 +140,7 @@ static void sink_fill(struct sink *sink)
 	sink->fd = sink_open(env_text("VIADUCT_LOG_FILE"));
 }
 
-/* The place where lines go; NULL: out of memory. */
+/* The place where lines go, made by the first call; NULL: out of memory. */
 static struct sink *sink_get(void)
 {
 	struct sink *sink = atomic_load_explicit(&current, memory_order_acquire);
@@ -180,7 +185,7 @@ bool u_log_enabled(enum u_log_level level, const char *area)
 	return sink != NULL && level <= u_log_spec_level(&sink->spec, area);
 }
 
-/* Replaces control characters, which a peer or a user may have put into a name. */
+/* Replaces control characters, which a peer or a user may have put into a name, by blanks. */
 static void flatten(char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -189,7 +194,7 @@ static void flatten(char *text, size_t length)
 	}
 }
 
-/* Returns how many characters a call of snprintf() with so much room has written. */
+/* Returns how many characters, without the NUL, a call of snprintf() with so much room, not 0, has written. */
 static size_t clip(int printed, size_t room)
 {
 	if (printed < 0)
@@ -197,6 +202,7 @@ static size_t clip(int printed, size_t room)
 	return (size_t)printed < room ? (size_t)printed : room - 1;
 }
 
+/* Writes "[seconds.microseconds] host pid:tid area level: ", the host only if it is set.  Returns the length. */
 static size_t line_begin(char *line, const struct sink *sink, enum u_log_level level,
 			 const char *area)
 {
@@ -209,6 +215,7 @@ static size_t line_begin(char *line, const struct sink *sink, enum u_log_level l
 		    LINE_BYTES);
 }
 
+/* Writes the line by one call; if that fails the line is lost.  No cancellation point. */
 static void line_write(int fd, const char *line, size_t length)
 {
 	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();

@@ -17,9 +17,13 @@
 
 enum u_log_level { U_LOG_ERROR, U_LOG_WARN, U_LOG_INFO, U_LOG_DEBUG };
 
-/* Writes a line, if its level is enabled for the area; errno stays as it is. */
+/*
+ * Writes a line, if its level is enabled for the area; errno stays as it is.  `fmt` has no newline.  The line is cut
+ * if it is long; control characters become blanks.
+ */
 void u_log(enum u_log_level level, const char *area, const char *fmt, ...) U_PRINTF(3, 4);
 void u_vlog(enum u_log_level level, const char *area, const char *fmt, va_list args);
+/* Would a line of that level and area be written?  errno stays as it is. */
 bool u_log_enabled(enum u_log_level level, const char *area);
 
 /* In a child of fork(), before it has other threads: initialises the lock again. */
@@ -56,7 +60,10 @@ struct u_log_ratelimit {
 		.level = (level_), .area = (area_), .what = (what_), .whose = (whose_)             \
 	}
 
-/* Writes a line, unless the rate limit leaves it out, or its level is not enabled. */
+/*
+ * Writes a line, unless the rate limit leaves it out, or its level is not enabled; before it, one with the number of
+ * lines left out so far, if any.  errno stays as it is.
+ */
 void u_log_ratelimited(struct u_log_ratelimit *g, const char *fmt, ...) U_PRINTF(2, 3);
 
 /*

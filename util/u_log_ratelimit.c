@@ -58,6 +58,7 @@ int64_t u_log_ratelimit_end(const struct u_log_ratelimit *g)
 	       PERIOD_NS;
 }
 
+/* Writes "4711 more lines about ... were left out", unless the number is 0. */
 static void tell(const struct u_log_ratelimit *g, uint64_t left_out)
 {
 	if (left_out != 0)

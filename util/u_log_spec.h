@@ -19,12 +19,16 @@ struct u_log_spec {
 	struct u_log_area area[U_LOG_AREAS];
 };
 
-/* Parses level[,area=level...] in any order.  Returns 0 or -EINVAL. */
+/* Parses level[,area=level...] in any order.  Returns 0, or -EINVAL and leaves *out.  Without a level: warn. */
 int u_log_spec_parse(const char *text, struct u_log_spec *out);
 
+/* The level for the area: that of its first item, or the one for areas that are not listed. */
 enum u_log_level u_log_spec_level(const struct u_log_spec *spec, const char *area);
 
-/* Discards the settings of the environment.  No other thread may be logging. */
+/*
+ * Discards the settings of the environment and closes the file; the next line reads them again.  No other thread may
+ * be logging.
+ */
 void u_log_reset(void);
 
 /*

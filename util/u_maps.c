@@ -32,7 +32,10 @@ static bool name_is_anonymous(const char *name)
 /* Enough for all before the name of a file, and for names of other mappings. */
 #define LINE_BYTES 128
 
-/* Reads the next mapping; the part of its line that exceeds LINE_BYTES is skipped. */
+/*
+ * Reads the next mapping, of either list; the part of its line that exceeds LINE_BYTES is skipped.  False: the list
+ * has ended, or the line is none of a mapping; then *out means nothing.
+ */
 static bool next_mapping(FILE *maps, struct u_mapping *out)
 {
 	char line[LINE_BYTES], rights[5];
@@ -59,7 +62,11 @@ static bool next_mapping(FILE *maps, struct u_mapping *out)
 	return true;
 }
 
-/* Checks [at, end) with `most` mappings at most; if `private`, mappings of other kinds are refused. */
+/*
+ * Checks [at, end), reading `most` lines of the list at most, also those below `at`; if `private`, mappings that are
+ * not private anonymous memory are refused.  0; -EFAULT, also for a gap or if `most` was too small; -errno when /proc
+ * cannot be read.  An error leaves *writable_out.
+ */
 static int check_list(uint64_t at, uint64_t end, uint64_t most, bool private, bool *writable_out)
 {
 	FILE *maps = fopen(MAPS, "re");
@@ -123,7 +130,7 @@ int u_maps_find(const void *start, struct u_mapping *out)
  */
 static const char plain_attributes[] = " rd wr mr mw me dw ac nr sd hg nh mg sr rr gu ";
 
-/* Is the attribute `word`, which has two letters, one of those? */
+/* Is the word one of plain_attributes?  False also if it has not two letters. */
 static bool attribute_is_plain(const char *word)
 {
 	char padded[] = { ' ', word[0], word[1], ' ', '\0' };
@@ -131,7 +138,7 @@ static bool attribute_is_plain(const char *word)
 	return strlen(word) == 2 && strstr(plain_attributes, padded) != NULL;
 }
 
-/* Are all attributes plain?  0, or -EOPNOTSUPP, and `why` gets the reason. */
+/* Are all attributes plain?  0, or -EOPNOTSUPP, and `why` gets the reason.  Cuts `words` into words. */
 static int check_attributes(char *words, char why[U_MAPS_WHY])
 {
 	char *rest = NULL;
@@ -152,7 +159,10 @@ static int check_attributes(char *words, char why[U_MAPS_WHY])
 	return 0;
 }
 
-/* Reads and checks the details of a mapping, up to its attributes, which come last. */
+/*
+ * Reads and checks the details of a mapping, up to its attributes, which come last.  Called after next_mapping().  0,
+ * or -EOPNOTSUPP, and `why` gets the reason.
+ */
 static int check_details(FILE *smaps, char why[U_MAPS_WHY])
 {
 	static const char key[] = "ProtectionKey:", attributes[] = "VmFlags:";
@@ -183,8 +193,8 @@ static bool skip_details(FILE *smaps)
 }
 
 /*
- * Is the mapping private memory that may be read and written, and no stack?  0, or -EOPNOTSUPP, and `why` gets the
- * reason.
+ * Is the mapping private memory that may be read and written, not executed, and no stack?  0, or -EOPNOTSUPP, and
+ * `why` gets the reason.
  */
 static int check_kind(const struct u_mapping *m, char why[U_MAPS_WHY])
 {
@@ -265,7 +275,10 @@ _Static_assert(sizeof(struct query) == 104, "the kernel's");
 /* "[anon:", 80 bytes, "]": a longer name is one of a file, and the kernel refuses the query. */
 #define NAME_BYTES 96
 
-/* Asks the kernel for the mapping at `at`.  0, or the -errno of the query: -ENOENT if there is none. */
+/*
+ * Asks the kernel for the mapping at `at`, and sets the fields up to private_anonymous.  0, or the -errno of the
+ * query: -ENOENT if there is none, -ENAMETOOLONG if it is of a file with a long name.
+ */
 static int query_mapping(int fd, uint64_t at, struct u_mapping *out)
 {
 	char name[NAME_BYTES] = "";
@@ -340,7 +353,10 @@ static bool not_ours(int err)
 /* With more mappings than this the caller touches the pages instead, which is then as fast as the queries. */
 #define QUERIES_MAX 32u
 
-/* Checks [at, end) by queries.  0, -EFAULT, or an error that not_ours() knows. */
+/*
+ * Checks [at, end) by queries.  0; -EFAULT for a gap, a part that is not readable private anonymous memory, or more
+ * than QUERIES_MAX mappings; or an error that not_ours() knows.  An error leaves *writable_out.
+ */
 static int check_queries(int fd, uint64_t at, uint64_t end, bool *writable_out)
 {
 	bool writable = true;

@@ -22,7 +22,7 @@ struct u_mapping {
 
 /*
  * Is all of [start, start + len) mapped and readable, and is all of it writable?  Returns 0; -EFAULT
- * for a gap or a part that cannot be read; -errno when /proc cannot be read.
+ * for a gap or a part that cannot be read; -errno when /proc cannot be read.  An error leaves *writable_out.
  */
 int u_maps_check(const void *start, uint64_t len, bool *writable_out);
 
@@ -37,6 +37,7 @@ int u_maps_check(const void *start, uint64_t len, bool *writable_out);
  */
 int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
 
+#define U_MAPS_WHY 96
 /*
  * Is all of [start, start + len) private memory, anonymous or of a file, that may be read and written, of
  * pages of the ordinary size, with no attributes except hints: no stack, not locked, without settings for fork,
@@ -46,10 +47,12 @@ int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
  * Returns 0; -EFAULT for a gap; -EOPNOTSUPP for other memory; -errno when /proc cannot be read now.
  * `why` gets the reason in a few words.
  */
-#define U_MAPS_WHY 96
 int u_maps_check_plain(const void *start, uint64_t len, char why[U_MAPS_WHY]);
 
-/* Finds the first mapping that ends after `start`.  0; -ENOENT: none; -errno when /proc cannot be read. */
+/*
+ * Finds the first mapping that ends after `start`: it contains that, or lies above.  0; -ENOENT: none; -errno when
+ * /proc cannot be read.  *out means nothing after an error.
+ */
 int u_maps_find(const void *start, struct u_mapping *out);
 
 #ifndef MADV_POPULATE_READ

@@ -28,6 +28,7 @@ bool u_membarrier_available(void)
 	return known == 2;
 }
 
+/* 0; -ENOSYS: u_membarrier_available() is false; or -errno. */
 static int membarrier_call(int command)
 {
 	if (!u_membarrier_available())

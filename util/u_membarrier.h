@@ -8,7 +8,8 @@
 /*
  * Registers the process for all barriers below.  In a process that has several threads the call waits in the kernel
  * until all processors have scheduled, seconds on a busy machine: so it is made when a NIC is opened, with no
- * lock held.  The registration never ends; calling it again costs nothing.
+ * lock held.  The registration never ends; calling it again costs nothing.  0, or -ENOSYS or another -errno for that
+ * of u_membarrier(); the barrier within the process may be available all the same.
  */
 int u_membarrier_register(void);
 
@@ -20,6 +21,7 @@ int u_membarrier_register(void);
  * then both sides must use full fences (u_membarrier_available()).
  */
 int u_membarrier(void);
+/* Has the kernel what u_membarrier() needs?  The answer does not change. */
 bool u_membarrier_available(void);
 
 /*

@@ -64,6 +64,7 @@ static inline void u_out_store32(const struct u_out *out, _Atomic uint32_t *dst,
 		atomic_store_explicit(dst, v, memory_order_release);
 }
 
+/* As u_out_store32(), for 8 bytes. */
 static inline void u_out_store64(const struct u_out *out, _Atomic uint64_t *dst, uint64_t v)
 {
 	if (u_unlikely(out->ops != NULL))

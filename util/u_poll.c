@@ -6,7 +6,10 @@
 
 #include "u_time.h"
 
-/* Returns the time-out for poll(), -1 for U_NEVER.  It is rounded up, so that nothing returns before its deadline. */
+/*
+ * Returns the time-out for poll(), -1 for U_NEVER, 0 for a deadline of 0 or in the past.  It is rounded up, so that
+ * nothing returns before its deadline.
+ */
 static int timeout_ms(int64_t deadline)
 {
 	int64_t left = deadline == 0 ? 0 : u_time_left(deadline);

@@ -10,7 +10,7 @@
 
 #define ODD UINT64_C(0x9e3779b97f4a7c15) /* spreads the last bits of a number over all of a word */
 
-/* Fills the bytes with words that follow from the time. */
+/* Fills the bytes with words that follow from the time, which others may guess. */
 static void from_clock(unsigned char *out, size_t n)
 {
 	uint64_t word = (uint64_t)u_now_ns();

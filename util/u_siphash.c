@@ -17,6 +17,7 @@ static uint64_t rotated(uint64_t x, unsigned int by)
 	return x << by | x >> (64 - by);
 }
 
+/* Makes `count` rounds of SipHash on the state. */
 static void rounds(uint64_t v[4], unsigned int count)
 {
 	while (count-- > 0) {
@@ -33,6 +34,7 @@ static void rounds(uint64_t v[4], unsigned int count)
 	}
 }
 
+/* Takes the next 8 bytes of the data into the state. */
 static void take(uint64_t v[4], uint64_t word)
 {
 	v[3] ^= word;

@@ -79,6 +79,7 @@ RAW static long trace(long request, int32_t tid, long data)
 	return syscall(SYS_ptrace, request, (long)tid, 0L, data);
 }
 
+/* Whole seconds of the monotonic clock, by a system call. */
 RAW static int64_t now_s(void)
 {
 	struct timespec t = { 0 };
@@ -109,7 +110,7 @@ RAW static bool has_ended(const struct stop *s, const char *tid)
 	return n <= 0 || *end == 'Z' || *end == 'X';
 }
 
-/* Reads the name as a number; 0: it is none. */
+/* Reads the digits at the beginning of the name as a number; 0: there are none. */
 RAW static int32_t number(const char *name)
 {
 	int32_t tid = 0;
@@ -120,8 +121,8 @@ RAW static int32_t number(const char *name)
 }
 
 /*
- * Begins to stop a thread.  1: begun; 0: it is known, has ended, or is the calling one; -EPERM, -EOPNOTSUPP: it
- * cannot be stopped.
+ * Begins to stop a thread.  1: begun; 0: it is known, has ended, or is the calling one; -EPERM, -EOPNOTSUPP: it cannot
+ * be stopped.  After 1 await() waits for it.  `name`: that of its folder in /proc/self/task.
  */
 RAW static int begin(struct stop *s, const char *name)
 {
@@ -152,7 +153,10 @@ struct entry {
 	char name[];
 };
 
-/* Lists the threads, and, unless `only_check`, begins to stop new ones.  Returns the number of those, or -errno. */
+/*
+ * Lists the threads, and, unless `only_check`, begins to stop new ones.  Returns the number of those, or -errno.  Sets
+ * s->listed, and s->own if the calling thread is among them.
+ */
 RAW static int list(struct stop *s, bool only_check)
 {
 	char *names = s->room->names;
@@ -178,7 +182,10 @@ RAW static int list(struct stop *s, bool only_check)
 	return n < 0 ? -EOPNOTSUPP : found;
 }
 
-/* Waits until the thread has stopped, at most until `end`.  0 also if it has ended: then t->tid becomes 0. */
+/*
+ * Waits until the thread has stopped, at most until `end`, of now_s(): then -EOPNOTSUPP, and s->why is set.  0 also if
+ * it has ended: then t->tid becomes 0.  Notes a signal that it was about to take in t->signal.
+ */
 RAW static int await(struct stop *s, struct thread *t, int64_t end)
 {
 	const struct timespec nap = { .tv_nsec = 20000 };
@@ -200,7 +207,10 @@ RAW static int await(struct stop *s, struct thread *t, int64_t end)
 	return 0;
 }
 
-/* Is the list complete?  The kernel cuts it at a thread that ends.  The folder has two more links than threads. */
+/*
+ * Was the last list() complete?  The kernel cuts a list at a thread that ends.  The folder has two more links than
+ * threads.
+ */
 RAW static bool has_all(const struct stop *s)
 {
 	struct stat folder;
@@ -209,7 +219,10 @@ RAW static bool has_all(const struct stop *s)
 	       s->listed + 2 >= folder.st_nlink;
 }
 
-/* Repeats until a list is complete and has no new thread: stopped threads make no others. */
+/*
+ * Repeats until a list is complete and has no new thread: stopped threads make no others.  0 or -errno, -EOPNOTSUPP
+ * after LIMIT_S seconds, too; threads that have stopped by then stay so until let_all_go().
+ */
 RAW static int stop_all(struct stop *s)
 {
 	int64_t end = now_s() + LIMIT_S;
@@ -234,7 +247,10 @@ RAW static int stop_all(struct stop *s)
 	return 0;
 }
 
-/* Checks that the list has the calling thread: thread ids of another name space are those of other processes. */
+/*
+ * Checks that the list has the calling thread: thread ids of another name space are those of other processes.  0, or
+ * -EOPNOTSUPP, and then s->why is set.
+ */
 RAW static int find_self(struct stop *s)
 {
 	int err = list(s, true);
@@ -279,7 +295,10 @@ RAW static int help(void *arg)
  */
 extern int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...);
 
-/* Starts the helper.  wait() of the program does not see it, since it ends without a signal. */
+/*
+ * Starts the helper, and waits until it has ended.  wait() of the program does not see it, since it ends without a
+ * signal.  0 or -errno of the start; s->done and s->err tell the rest.
+ */
 static int start_helper(struct stop *s)
 {
 	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();

@@ -20,6 +20,7 @@
  * Returns the result of `run`, or an error without having called it: -EOPNOTSUPP if the threads cannot be
  * stopped, and then `why` gets the reason: a debugger has them, a filter of system calls or a security module
  * forbids ptrace, an emulator lacks it, /proc is of another PID name space; -ENOMEM, -EMFILE and the like.
+ * *why is a constant, and NULL if `run` was called.
  */
 int u_stop_others(int (*run)(void *arg), void *arg, const char **why);
 

@@ -33,7 +33,7 @@ static bool has_original;
 
 /* ---- processors ------------------------------------------------------------------------------ */
 
-/* The processors of a thread; 0: of the calling thread. */
+/* Gives the processors of a thread; 0: of the calling thread.  0, or -errno and an empty set. */
 static int get_cpus(pid_t tid, struct u_cpuset *out)
 {
 	size_t size = CPU_ALLOC_SIZE(U_CPUSET_END);
@@ -106,7 +106,7 @@ void u_thread_forked(void)
 
 /*
  * Called by the new thread, since not all C libraries can set the affinity before its start.  If
- * the set of the process is unknown, the thread has its creator's.
+ * the set of the process is unknown, the thread has its creator's.  Logs it if `cpus` cannot be had.
  */
 static void choose_cpus(const struct start *s)
 {
@@ -122,6 +122,10 @@ static void choose_cpus(const struct start *s)
 		       u_cpuset_text(&s->cpus, text, sizeof(text)), strerror(-rc));
 }
 
+/*
+ * The new thread: takes its name, moves if it has to, and calls `run`.  Frees `arg`, a struct start, unless it moves:
+ * then wait_moved() does.
+ */
 static void *thread_main(void *arg)
 {
 	struct start *s = arg;
@@ -139,7 +143,10 @@ static void *thread_main(void *arg)
 	return run(arg);
 }
 
-/* A thread inherits the mask of its creator, so the creator blocks all signals during the call. */
+/*
+ * A thread inherits the mask of its creator, so the creator blocks all signals during the call.  0 or a positive
+ * errno.
+ */
 static int create_masked(pthread_t *thread, struct start *start)
 {
 	sigset_t all;
@@ -153,7 +160,10 @@ static int create_masked(pthread_t *thread, struct start *start)
 	return rc;
 }
 
-/* Finds the processors of the process.  A new thread begins on those of its creator, so it may have to move. */
+/*
+ * Finds the processors of the process, and whether the new thread, for which s->cpus is set, has to move: it begins on
+ * those of its creator.
+ */
 static void find_cpus(struct start *s)
 {
 	struct u_cpuset own;
@@ -164,7 +174,10 @@ static void find_cpus(struct start *s)
 		   !u_cpuset_equal(&own, &s->process);
 }
 
-/* Waits until the thread has moved; else it could later undo a binding that the caller makes. */
+/*
+ * Waits until the thread, one that `moves`, has moved, and frees `s`; else it could later undo a binding that the
+ * caller makes.
+ */
 static void wait_moved(struct start *s)
 {
 	while (atomic_load_explicit(&s->moved, memory_order_acquire) == 0)

@@ -15,7 +15,8 @@
 /*
  * Starts a helper thread on the processors of `cpus`; NULL or none: those of the process.  If the thread may not use
  * them, that is logged and no error: it runs wherever the process may.
- * Returns 0, or -ENOMEM after logging why; never a code that means "try later".
+ * Returns 0, or -ENOMEM after logging why; never a code that means "try later".  *thread is set only after 0;
+ * u_thread_join() or u_thread_detach() has to follow.
  */
 int u_thread_start_on(const struct u_cpuset *cpus, pthread_t *thread, const char *name,
 		      void *(*run)(void *), void *arg);
@@ -39,7 +40,10 @@ int u_thread_own_cpus(struct u_cpuset *out);
  */
 int u_thread_process_cpus(struct u_cpuset *out);
 
-/* Call it before a thread of the application is bound, which may be the first one: keeps the set of the process. */
+/*
+ * Call it before a thread of the application is bound, which may be the first one: keeps the set of the process, for
+ * good; further calls do nothing.
+ */
 void u_thread_keep_cpus(void);
 
 /* In a child of fork(), before it has other threads: initialises the lock again. */

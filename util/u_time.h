@@ -24,6 +24,7 @@ void u_nap_until(int64_t at);
 /* Offers the processor to other threads. */
 void u_yield(void);
 
+/* Tells the processor that a loop polls; the thread does not give it up. */
 static inline void u_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -47,7 +48,7 @@ static inline void u_poll_empty(void)
 /* A deadline: absolute monotonic nanoseconds; U_NEVER for none. */
 #define U_NEVER INT64_MAX
 
-/* The deadline `ms` milliseconds from now; infinite when `ms` is 0xFFFFFFFF or ~0UL. */
+/* The deadline `ms` milliseconds from now; infinite when `ms` is 0xFFFFFFFF or ~0UL, or too large to count. */
 static inline int64_t u_deadline_ms(unsigned long ms)
 {
 	if (ms == 0xFFFFFFFFUL || ms == ~0UL)

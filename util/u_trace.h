@@ -63,7 +63,9 @@ struct u_trace_ring {
 /* The buffer for this thread's stamps, or NULL for none.  A full buffer takes no more. */
 extern __thread struct u_trace_ring *u_trace_ring;
 
-/* Reads the time after all earlier loads and computations have finished. */
+/*
+ * Reads the time after all earlier loads and computations have finished: ticks if `tsc`, on x86-64; else nanoseconds.
+ */
 static inline uint64_t u_trace_now(bool tsc)
 {
 #if defined(__x86_64__)
@@ -75,6 +77,7 @@ static inline uint64_t u_trace_now(bool tsc)
 	return (uint64_t)u_now_ns();
 }
 
+/* Adds a stamp to this thread's buffer; does nothing if there is none or it is full. */
 static inline void u_trace_add(enum u_trace_point point, uint64_t word)
 {
 	struct u_trace_ring *r = u_trace_ring;

@@ -8,7 +8,10 @@
 
 /* ---- server --------------------------------------------------------------------------------- */
 
-/* Waits for a request to connect to `local_addr`, which has to be of this NIC, else -EINVAL. */
+/*
+ * Waits for a request to connect to `local_addr`, which has to be of this NIC, else -EINVAL.  0, and fills *remote_out
+ * and `conn`; or -errno, -ETIMEDOUT after `timeout` milliseconds.
+ */
 static int wait_for(struct vi_nic *nic, const VIP_NET_ADDRESS *local_addr, VIP_ULONG timeout,
 		    struct vi_addr *remote_out, struct vi_conn *conn)
 {
@@ -33,7 +36,10 @@ static void free_conn(void *conn)
 	vi_conn_free(conn);
 }
 
-/* Waits for a request to connect, and makes a handle for it; refuses it if that is impossible. */
+/*
+ * Waits for a request to connect, and makes a handle for it; refuses it, -ENOSPC, if that is impossible.  0 or -errno,
+ * which leaves the outputs.  A thread that is cancelled meanwhile leaves nothing.
+ */
 static int connect_wait(struct vi_nic *nic, const VIP_NET_ADDRESS *local, VIP_ULONG timeout,
 			VIP_NET_ADDRESS *remote_out, VIP_VI_ATTRIBUTES *attrs_out,
 			VIP_CONN_HANDLE *handle_out)
@@ -103,7 +109,10 @@ static int compare_attrs(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *remote)
 	return own.QoS != remote->QoS ? -EDOM : 0;
 }
 
-/* Connects the VI with the client, if it is of the same NIC and has the same attributes. */
+/*
+ * Connects the VI with the client, if it is of the same NIC, else -EINVAL, and has the same attributes, else an error
+ * of compare_attrs().  The caller keeps `conn`, and ends or returns it.
+ */
 static int accept_conn(struct vi_conn *conn, struct vi_vi *vi)
 {
 	int err;
@@ -153,7 +162,10 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle)
 
 /* ---- client --------------------------------------------------------------------------------- */
 
-/* Checks both addresses and the state, then waits until connected; -EINVAL: `local_addr` is not of this NIC. */
+/*
+ * Checks both addresses and the state, then waits until connected.  -EINVAL: a bad address, or `local_addr` is not of
+ * this NIC; -EISCONN: the VI is not Idle; else the result of the provider.
+ */
 static int connect_request(struct vi_vi *vi, const VIP_NET_ADDRESS *local_addr,
 			   const VIP_NET_ADDRESS *remote_addr, VIP_ULONG timeout,
 			   VIP_VI_ATTRIBUTES *attrs_out)
@@ -243,7 +255,7 @@ VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalA
 	return vi_return(err);
 }
 
-/* Waits until the VI's peer request is decided, or until `until`: then VIP_NOT_DONE. */
+/* Waits until the VI's peer request is decided, or until the deadline `until`: then VIP_NOT_DONE; 0: does not wait. */
 static VIP_RETURN peer_result(const void *handle, int64_t until, VIP_VI_ATTRIBUTES *attrs_out)
 {
 	struct vi_vi *vi;

@@ -54,7 +54,10 @@ VIP_RETURN VipDestroyCQ(VIP_CQ_HANDLE CQHandle)
 	return vi_return(cq != NULL ? vi_cq_destroy(cq, id) : -EINVAL);
 }
 
-/* Translates the result of a poll or wait; `none`: the code for an empty queue. */
+/*
+ * Translates the result of a poll or wait; `none`: the code for an empty queue.  Sets the outputs only with
+ * VIP_SUCCESS.
+ */
 static VIP_RETURN entry_out(int got, VIP_RETURN none, uint64_t vi, bool is_recv,
 			    VIP_VI_HANDLE *vi_out, VIP_BOOLEAN *is_recv_out)
 {

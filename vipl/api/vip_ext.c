@@ -13,7 +13,10 @@
 
 /* ---- window memory -------------------------------------------------------------------------- */
 
-/* Allocates window memory of whole pages and registers it. */
+/*
+ * Allocates window memory, `len` rounded up to whole pages, and registers it.  0, or -errno, and there is none;
+ * -EINVAL: `len` is 0 or above the limit of the NIC.
+ */
 static int alloc_window(struct vi_nic *nic, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 			void **addr_out, VIP_MEM_HANDLE *handle_out)
 {
@@ -194,7 +197,7 @@ VIP_RETURN VipxStatusString(VIP_ULONG Status, char *Buffer, VIP_ULONG Length)
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-/* Asks the provider for the route; leaves out->Size. */
+/* Asks the provider for the route to the host of the address; leaves out->Size.  0, or -errno and leaves *out. */
 static int query_route(struct vi_nic *nic, const VIP_NET_ADDRESS *remote, VIPX_ROUTE *out)
 {
 	VIPX_ROUTE route = { 0 };
@@ -227,7 +230,10 @@ VIP_RETURN VipxQueryRoute(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *RemoteAddr,
 	return vi_return(err);
 }
 
-/* Gives the counters of one VI of the NIC or, without a handle, of the NIC; leaves out->Size. */
+/*
+ * Gives the counters of one VI of the NIC or, without a handle, of the NIC; leaves out->Size.  0, or -EINVAL and
+ * leaves *out: the handle is none of a VI of this NIC.
+ */
 static int query_counters(struct vi_nic *nic, const void *vi_handle, VIPX_COUNTERS *out)
 {
 	VIPX_COUNTERS counters;

@@ -8,7 +8,10 @@
 #include "vi_vi.h"
 #include "vip_api.h"
 
-/* Posts by `post`; *posted_out tells how many were posted, also on failure. */
+/*
+ * Posts by `post`; *posted_out tells how many were posted, also on failure.  Returns the error of the one that was
+ * refused.
+ */
 static VIP_RETURN post_many(VIP_VI_HANDLE handle, VIP_DESCRIPTOR *const *descs, VIP_ULONG count,
 			    VIP_MEM_HANDLE memory, VIP_ULONG *posted_out,
 			    int (*post)(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs,
@@ -41,7 +44,10 @@ VIP_RETURN VipxPostRecvs(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *const *Descript
 	return post_many(ViHandle, Descriptors, Count, MemoryHandle, Posted, vi_post_recvs);
 }
 
-/* Takes by `take`.  VIP_NOT_DONE: none is complete; VIP_DESCRIPTOR_ERROR: the last one taken has an error. */
+/*
+ * Takes by `take`.  VIP_NOT_DONE: none is complete, or the queue is empty; VIP_DESCRIPTOR_ERROR: the last one taken
+ * has an error.  *count_out is set in any case, to 0 if the handle is refused.
+ */
 static VIP_RETURN take_many(VIP_VI_HANDLE handle, VIP_DESCRIPTOR **descs, VIP_ULONG max,
 			    VIP_ULONG *count_out,
 			    int (*take)(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs,

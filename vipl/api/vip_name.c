@@ -29,7 +29,10 @@ VIP_RETURN VipNSShutdown(VIP_NIC_HANDLE NicHandle)
 	return set_ready(NicHandle, false);
 }
 
-/* Looks up the name, then, if it has dots, the part before the first. Every failure is -ENOENT. */
+/*
+ * Looks up the name, then, if it has dots, the part before the first.  Every failure is -ENOENT, also that VipNSInit()
+ * was not called.  `index`: which of the host's addresses.  `host_out` has room for NicAddressLen bytes.
+ */
 static int find_host(struct vi_nic *nic, const char *name, VIP_ULONG index, uint8_t *host_out)
 {
 	size_t cut = strcspn(name, ".");
@@ -69,7 +72,10 @@ VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, VIP_CHAR *Name, VIP_NET_
 	return vi_return(err);
 }
 
-/* Finds the name of a host.  -ENOENT: it has none, or VipNSInit() was not called; -EINVAL: no address. */
+/*
+ * Finds the name of a host.  -ENOENT: it has none, or VipNSInit() was not called; -EINVAL: no address.  `name_out` has
+ * room for NAME_BYTES.
+ */
 static int find_name(struct vi_nic *nic, const VIP_NET_ADDRESS *addr, char *name_out)
 {
 	struct vi_addr host;
@@ -83,7 +89,10 @@ static int find_name(struct vi_nic *nic, const VIP_NET_ADDRESS *addr, char *name
 	return 0;
 }
 
-/* Copies the name; *len becomes its length.  -ENOSPC: *len is too small, and becomes what is needed. */
+/*
+ * Copies the name and a NUL; *len, the room, becomes the length without the NUL.  -ENOSPC: *len is too small, and
+ * becomes what is needed, with the NUL.
+ */
 static int name_out(const char *name, VIP_CHAR *out, VIP_ULONG *len)
 {
 	size_t need = strlen(name);

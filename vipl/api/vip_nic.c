@@ -55,6 +55,7 @@ struct found_list {
 	size_t count, cap;
 };
 
+/* Appends a copy.  0 or -ENOMEM. */
 static int found_add(struct found_list *list, const struct found *f)
 {
 	size_t cap = list->cap != 0 ? list->cap * 2 : 16;
@@ -71,7 +72,10 @@ static int found_add(struct found_list *list, const struct found *f)
 	return 0;
 }
 
-/* Lists all hosts at most `hops` away. */
+/*
+ * Lists all hosts at most `hops` away, in the order of the fabric.  0 or -errno; the caller frees list->host in any
+ * case.
+ */
 static int discover(struct vi_nic *nic, VIP_ULONG hops, struct found_list *list)
 {
 	struct found f = { .addr.host_len = nic->attrs.NicAddressLen };
@@ -88,6 +92,7 @@ static int discover(struct vi_nic *nic, VIP_ULONG hops, struct found_list *list)
 	}
 }
 
+/* For qsort() of struct found: the nearest first, hosts as near as each other in the order in which they were found. */
 static int nearer_first(const void *a, const void *b)
 {
 	const struct found *x = a;
@@ -99,8 +104,8 @@ static int nearer_first(const void *a, const void *b)
 }
 
 /*
- * Writes the hosts that are near enough, the nearest first; NumAdAddrs becomes the number of all.  -ENOSPC: there was
- * room for some of them only.
+ * Writes the hosts that are near enough, the nearest first, up to NumAdAddrs, which becomes the number of all.
+ * -ENOSPC: there was room for some of them only; no room at all, 0, asks for the number, and is no error.
  */
 static int fill_list(struct vi_nic *nic, VIP_AUTODISCOVERY_LIST *out)
 {

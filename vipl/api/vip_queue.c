@@ -30,8 +30,8 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 }
 
 /*
- * Translates the result of vi_send_done() or vi_recv_done(); `busy`: the code for a head in
- * progress.
+ * Translates the result of vi_send_done() or vi_recv_done(); `busy`: the code for a head in progress.  An empty queue
+ * gives VIP_DESCRIPTOR_ERROR, as a descriptor with an error does.
  */
 static inline VIP_RETURN taken(int got, VIP_RETURN busy)
 {
@@ -68,7 +68,10 @@ VIP_RETURN VipRecvDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 	return taken(vi_recv_done(vi, id, DescriptorPtr), VIP_NOT_DONE);
 }
 
-/* Waits until the head of the queue is complete, and takes it; VIP_TIMEOUT: it was not. */
+/*
+ * Waits until the head of the queue is complete, and takes it; VIP_TIMEOUT: it was not.  VIP_DESCRIPTOR_ERROR: it has
+ * an error, or the queue is empty, at once and with *out NULL.  VIP_INVALID_PARAMETER also for a queue with a CQ.
+ */
 static VIP_RETURN queue_wait(const void *handle, bool is_recv, VIP_ULONG timeout,
 			     VIP_DESCRIPTOR **out)
 {
@@ -96,6 +99,7 @@ VIP_RETURN VipRecvWait(VIP_VI_HANDLE ViHandle, VIP_ULONG Timeout, VIP_DESCRIPTOR
 	return queue_wait(ViHandle, true, Timeout, DescriptorPtr);
 }
 
+/* Arms a one-shot handler.  VIP_INVALID_PARAMETER also for a queue with a CQ. */
 static VIP_RETURN queue_notify(const void *handle, bool is_recv, VIP_PVOID context,
 			       VIP_VI_CALLBACK handler)
 {

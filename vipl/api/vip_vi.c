@@ -5,7 +5,10 @@
 #include "vi_vi.h"
 #include "vip_api.h"
 
-/* The CQ of an optional handle, held; false when it is not one of this NIC. */
+/*
+ * The CQ of an optional handle, held; without a handle NULL and true.  False when it is not one of this NIC: nothing
+ * is held.
+ */
 static bool cq_in(const struct vi_nic *nic, const void *handle, struct vi_cq **out)
 {
 	struct vi_cq *cq = handle != NULL ? vi_cq_get(handle) : NULL;

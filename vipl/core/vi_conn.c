@@ -80,6 +80,7 @@ void vi_conn_return(struct vi_conn *conn)
 	vi_ref_put(&nic->ref);
 }
 
+/* Makes the handle invalid, and takes the request off the NIC's list.  Caller holds conn_lock. */
 static void unlink_locked(struct vi_conn *conn)
 {
 	u_idtab_del(conn->id);
@@ -102,7 +103,10 @@ void vi_conn_end(struct vi_conn *conn)
 	vi_ref_put(&nic->ref);
 }
 
-/* Takes a request off the NIC's list, which the caller frees; NULL: none is left. */
+/*
+ * Takes a request off the NIC's list, which the caller frees; its handle is invalid.  NULL: none is left.  Takes
+ * conn_lock.
+ */
 static struct vi_conn *first_left(struct vi_nic *nic)
 {
 	struct vi_conn *conn;

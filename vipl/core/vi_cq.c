@@ -16,6 +16,7 @@ struct vi_pool vi_cq_pool = {
 	.link = offsetof(struct vi_cq, pool_link),
 };
 
+/* Initializes a CQ of the pool, but for id, lock, reference count and the list of the NIC.  Caller holds cq->lock. */
 static void cq_fields(struct vi_cq *cq, struct vi_nic *nic, uint32_t entries)
 {
 	cq->nic = nic;
@@ -37,6 +38,7 @@ static void cq_fields(struct vi_cq *cq, struct vi_nic *nic, uint32_t entries)
 	cq->event_fd = VI_CQ_FD_NONE;
 }
 
+/* Enters the CQ into the NIC's list and count.  Caller holds nic->lock. */
 static void cq_link(struct vi_nic *nic, struct vi_cq *cq)
 {
 	cq->prev = NULL;
@@ -47,6 +49,7 @@ static void cq_link(struct vi_nic *nic, struct vi_cq *cq)
 	nic->cq_count++;
 }
 
+/* Takes the CQ off the NIC's list and count.  Caller holds nic->lock. */
 static void cq_unlink(struct vi_nic *nic, struct vi_cq *cq)
 {
 	if (cq->prev != NULL)
@@ -58,6 +61,7 @@ static void cq_unlink(struct vi_nic *nic, struct vi_cq *cq)
 	nic->cq_count--;
 }
 
+/* Makes a CQ and its handle.  -ENOSPC: there are too many CQs or handles; -ENOMEM.  Caller holds nic->lock. */
 static int create_locked(struct vi_nic *nic, uint32_t entries, struct vi_cq **out)
 {
 	struct vi_cq *cq;
@@ -100,7 +104,10 @@ int vi_cq_create(struct vi_nic *nic, uint32_t entries, struct vi_cq **out)
 	return err;
 }
 
-/* Makes the handle invalid, or returns why that is not allowed. */
+/*
+ * Makes the handle invalid and cancels armed handlers, or returns why that is not allowed: -EINVAL, -EBUSY.  Takes
+ * cq->lock.
+ */
 static int retire(struct vi_cq *cq, uint64_t id)
 {
 	int err = 0;
@@ -173,7 +180,7 @@ int vi_cq_resize(struct vi_cq *cq, uint32_t entries)
 	return err;
 }
 
-/* Makes room for `cap` queues; without memory for that the lists stay as they are. */
+/* Makes room for `cap` queues, 0; without memory for that, -ENOMEM, the lists stay as they are. */
 static int resize_lists(struct vi_cq *cq, uint32_t cap)
 {
 	struct vi_watch *watch = realloc(cq->watch, cap * sizeof(*watch));
@@ -194,6 +201,7 @@ static int resize_lists(struct vi_cq *cq, uint32_t cap)
 	return 0;
 }
 
+/* Makes room for `need` queues, one more than before at most.  0 or -ENOMEM.  Caller holds cq->lock. */
 static int reserve_hot(struct vi_cq *cq, uint32_t need)
 {
 	if (need <= cq->hot_cap)

@@ -162,7 +162,9 @@ uint64_t vi_cq_count(struct vi_cq *cq)
 
 /* ---- queues that leave the list -------------------------------------------------------------- */
 
-/* There are few hot queues again: each poll visits them all. */
+/*
+ * There are few hot queues again: each poll visits them all.  Empties cq->due.  Caller holds cq->lock, here and below.
+ */
 static U_COLD void end_many(struct vi_cq *cq)
 {
 	cq->many = false;
@@ -217,7 +219,10 @@ void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index)
 		end_many(cq);
 }
 
-/* If the queue is idle it is no longer hot; returns true.  False also while another thread holds its lock. */
+/*
+ * If the queue is idle it becomes VI_WQ_COLD, and the caller takes it off the list; returns true.  False also while
+ * another thread holds its lock.
+ */
 static bool make_cold(struct vi_wq *wq)
 {
 	struct u_biased *lock = vi_wq_lock(wq);

@@ -9,11 +9,12 @@
 /* Takes one entry without polling; false: there is none.  Caller holds cq->lock. */
 bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out);
 
-/* Does any queue of the hot list have an entry, and how many are there?  Caller holds cq->lock. */
+/* Does any queue of the CQ have an entry?  Takes and polls none.  Caller holds cq->lock. */
 bool vi_cq_has_entry(struct vi_cq *cq);
+/* The number of entries of all queues of the CQ.  Caller holds cq->lock. */
 uint64_t vi_cq_count(struct vi_cq *cq);
 
-/* Takes a queue off the hot list.  Caller holds cq->lock. */
+/* Takes a queue off the hot list, if it is there or marked; nobody may mark it later.  Caller holds cq->lock. */
 void vi_cq_unlist(struct vi_cq *cq, struct vi_wq *wq);
 
 /*
@@ -26,7 +27,7 @@ void vi_cq_mark(struct vi_wq *wq);
 
 /*
  * The word that polls compare for a receive queue with a CQ is no longer valid: the next poll visits the queue
- * instead.  Caller holds rx_lock.  True: call vi_cq_grace() before the word's memory goes.
+ * instead.  Caller holds rx_lock.  True: call vi_cq_grace() before the word's memory goes.  False: polls compare none.
  */
 bool vi_cq_unwatch(struct vi_wq *wq);
 /*
@@ -42,7 +43,10 @@ uint32_t vi_cq_watches(const struct vi_wq *wq);
 
 /* ---- only for the units of completion queues ------------------------------------------------ */
 
-/* Moves the queues of `marked` to the hot list. */
+/*
+ * Moves the queues of `marked` to the hot list, from where polls visit them: they are no longer watched.  Caller holds
+ * cq->lock, here and below.
+ */
 void vi_cq_take_marked(struct vi_cq *cq);
 
 /* As vi_cq_take_marked(), if any queue is marked. */
@@ -52,7 +56,7 @@ static inline void vi_cq_poll_marked(struct vi_cq *cq)
 		vi_cq_take_marked(cq);
 }
 
-/* Moves the queues of vi_cq_unwatch_later() whose locks are free to `marked`. */
+/* Moves the queues of vi_cq_unwatch_later() whose locks are free to `marked`; the others stay for the next call. */
 void vi_cq_take_missed(struct vi_cq *cq);
 
 /* Returns how many completions of the queue polls of its CQ have not reported yet.  No lock is needed. */
@@ -69,7 +73,10 @@ static inline uint32_t vi_cq_polls(const struct vi_cq *cq)
 	return atomic_load_explicit(&cq->polls, memory_order_relaxed);
 }
 
-/* Takes one entry of the queue, which has one. */
+/*
+ * Counts one entry of the queue, which has one, as reported; its descriptor stays on the queue.  Caller holds
+ * cq->lock.
+ */
 static inline void vi_wq_reap(struct vi_wq *wq)
 {
 	atomic_store_explicit(&wq->reaped,
@@ -87,7 +94,10 @@ static inline void vi_wq_reap_all(struct vi_wq *wq)
 			      memory_order_relaxed);
 }
 
-/* Takes one entry of the queue at `index`; the next poll starts after that queue. */
+/*
+ * Takes one entry, by vi_wq_reap(), of the queue at `index`, which has one; the next poll starts after that queue.
+ * Caller holds cq->lock.
+ */
 static inline void vi_cq_take_from(struct vi_cq *cq, uint32_t index)
 {
 	struct vi_wq *wq = cq->hot[index];
@@ -97,10 +107,16 @@ static inline void vi_cq_take_from(struct vi_cq *cq, uint32_t index)
 	cq->hot_next = index + 1 < cq->hot_count ? index + 1 : 0;
 }
 
-/* Takes the queue at `index` off the list; the last queue of the list takes its place. */
+/*
+ * Takes the queue at `index` off the list, off cq->due and out of the table of words; the last queue of the list takes
+ * its place.  Leaves wq->hot to the caller, who holds cq->lock.
+ */
 void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index);
 
-/* Appends a queue that is on no list to cq->due: it is visited after those that are there. */
+/*
+ * Appends a queue that is neither on cq->due nor marked to cq->due: it is visited after those that are there.  Only
+ * while cq->many; caller holds cq->lock.
+ */
 static inline void vi_cq_append_due(struct vi_cq *cq, struct vi_wq *wq)
 {
 	wq->mark_next = NULL;
@@ -111,8 +127,9 @@ static inline void vi_cq_append_due(struct vi_cq *cq, struct vi_wq *wq)
 	cq->due_last = wq;
 }
 
-/* From now on polls compare this word for the queue, or no word. */
+/* From now on polls compare this word for the queue; the caller sets wq->hot, and holds cq->lock. */
 void vi_cq_watch_word(struct vi_cq *cq, struct vi_wq *wq, const struct vi_watch *word);
+/* From now on polls compare no word for the queue.  Caller holds cq->lock. */
 void vi_cq_watch_nothing(struct vi_cq *cq, const struct vi_wq *wq);
 
 static inline struct u_biased *vi_wq_lock(struct vi_wq *wq)
@@ -121,8 +138,8 @@ static inline struct u_biased *vi_wq_lock(struct vi_wq *wq)
 }
 
 /*
- * If the queue at `index` may be forgotten until it completes something: takes it off the list, makes progress on
- * its VI once more, and returns true.
+ * If the queue at `index` may be forgotten until it completes something: takes it off the list, makes progress on its
+ * VI once more, and returns true.  False: nothing was done.  Caller holds cq->lock, and no lock of the VI.
  */
 bool vi_cq_cool_down(struct vi_cq *cq, uint32_t index);
 

@@ -17,7 +17,10 @@
 #define DUE_WORDS 32u
 #define TURN_WORDS 2048u
 
-/* From here on polls visit only some of the hot queues: all that are listed go to cq->due. */
+/*
+ * From here on polls visit only some of the hot queues: all that are listed go to cq->due.  Caller holds cq->lock,
+ * here and below.
+ */
 static U_COLD void begin_many(struct vi_cq *cq)
 {
 	cq->many = true;
@@ -52,7 +55,10 @@ static bool watch(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 	return true;
 }
 
-/* Ends the watching: the queue is VI_WQ_LISTED.  False if it is marked.  Caller holds its lock. */
+/*
+ * Ends the watching, if the queue is watched: it is VI_WQ_LISTED then.  False, and nothing done, only if it is marked.
+ * Caller holds its lock.
+ */
 static bool unwatch(struct vi_cq *cq, struct vi_wq *wq)
 {
 	uint32_t hot = atomic_load_explicit(&wq->hot, memory_order_relaxed);
@@ -65,8 +71,9 @@ static bool unwatch(struct vi_cq *cq, struct vi_wq *wq)
 }
 
 /*
- * Makes progress for a queue that is on no list, if it has no entry.  Then watches it, if watch() can for this `taken`,
- * or else appends it to cq->due.  Returns whether it has an entry.
+ * Makes progress for a queue that is on no list, if it has no entry.  Then watches it, if watch() can for this
+ * `taken`, or else appends it to cq->due.  Returns whether it has an entry.  Takes its lock; if another thread has
+ * that, makes no progress on a receive queue, and appends it if it was listed.
  */
 static bool visit(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 {
@@ -106,8 +113,8 @@ static bool serve(struct vi_cq *cq, struct vi_wq *wq, struct vi_wq **wq_out)
 /* ---- the poll ------------------------------------------------------------------------------- */
 
 /*
- * Compares up to *left words, and subtracts their number from *left.  Returns the queue whose word says that something
- * came, or NULL.
+ * Compares up to *left words, from where the last comparison ended, and subtracts their number from *left.  Returns
+ * the queue whose word says that something came, or NULL.
  */
 static struct vi_wq *find_came(struct vi_cq *cq, uint32_t *left)
 {
@@ -131,7 +138,10 @@ static struct vi_wq *find_came(struct vi_cq *cq, uint32_t *left)
 	return came;
 }
 
-/* Compares the next `left` words and serves queues for which something came, up to the first that has an entry. */
+/*
+ * Compares the next `left` words and serves queues for which something came, up to the first that has an entry; false:
+ * none has.
+ */
 static bool serve_came(struct vi_cq *cq, uint32_t left, struct vi_wq **wq_out)
 {
 	struct vi_wq *wq;
@@ -142,7 +152,7 @@ static bool serve_came(struct vi_cq *cq, uint32_t left, struct vi_wq **wq_out)
 	return false;
 }
 
-/* Serves the queues that are on cq->due now, up to the first that has an entry. */
+/* Serves the queues that are on cq->due now, which is not empty, up to the first that has an entry; false: none has. */
 static bool serve_due(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	struct vi_wq *last = cq->due_last, *wq;
@@ -156,7 +166,10 @@ static bool serve_due(struct vi_cq *cq, struct vi_wq **wq_out)
 	return false;
 }
 
-/* Visits queues in turn, as many as are due. */
+/*
+ * Visits watched queues in turn, as many as are due, and takes no entry.  Queues that were idle for long leave the
+ * list.
+ */
 static U_COLD void take_turns(struct vi_cq *cq)
 {
 	while (cq->turns_due >= TURN_WORDS && cq->many) {

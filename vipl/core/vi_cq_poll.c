@@ -12,7 +12,10 @@
 
 /* ---- polling -------------------------------------------------------------------------------- */
 
-/* Takes queues in which polls have found nothing for long off the hot list. */
+/*
+ * Takes queues in which polls have found nothing for long off the hot list, or, if one may not leave it, counts its
+ * polls from 0 again.  Caller holds cq->lock, here and below.
+ */
 static U_COLD void evict_idle(struct vi_cq *cq)
 {
 	for (uint32_t i = 0; i < cq->hot_count;) {
@@ -33,7 +36,10 @@ static bool progressed_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 	       atomic_load_explicit(&wq->vi->rq.hot, memory_order_relaxed) != 0;
 }
 
-/* Consumes slots that came for a receive queue of the hot list. */
+/*
+ * Consumes slots that came for a receive queue of the hot list, and makes progress on the VI if that has more to do.
+ * Does nothing while another thread holds rx_lock.
+ */
 static inline void poll_recv_queue(struct vi_wq *wq)
 {
 	struct vi_vi *vi = wq->vi;
@@ -60,7 +66,10 @@ static inline bool progress_queue(const struct vi_cq *cq, struct vi_wq *wq)
 	return true;
 }
 
-/* One round over the hot list; completions that progress brings are taken at once. */
+/*
+ * One round over the hot list, up to the first queue that has an entry, perhaps by progress, which is taken; false:
+ * none has.
+ */
 static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	uint32_t index = cq->hot_next;
@@ -93,7 +102,10 @@ static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
  */
 #define FEW_HOT 4u
 
-/* Makes progress for one queue, in turn, then takes an entry that exists; false: there is none. */
+/*
+ * Makes progress for one queue of the list, which is not empty, in turn, then takes an entry that exists; false: there
+ * is none.
+ */
 static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	uint32_t index = cq->progress_next < cq->hot_count ? cq->progress_next : 0;
@@ -106,7 +118,7 @@ static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 	return vi_cq_take(cq, wq_out);
 }
 
-/* poll_hot() for a CQ that has many hot queues. */
+/* poll_hot() for a CQ that has more than FEW_HOT hot queues. */
 static __attribute__((noinline)) bool poll_more(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (cq->hot_count > VI_CQ_FEW)
@@ -122,7 +134,10 @@ static inline bool poll_hot(struct vi_cq *cq, struct vi_wq **wq_out)
 						   : progress_and_take(cq, wq_out);
 }
 
-/* As poll_hot(); if there is no entry, looks at the doorbell, too.  1: taken; 0: none. */
+/*
+ * As poll_hot(); if there is no entry and the doorbell rang, makes progress on the NIC and looks again.  1: taken; 0:
+ * none.
+ */
 static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (poll_hot(cq, wq_out))
@@ -167,6 +182,7 @@ struct wait_arg {
 	bool *is_recv_out;
 };
 
+/* vi_cq_poll() for vi_wait(); `arg`: a struct wait_arg. */
 static int try_cq(void *arg)
 {
 	struct wait_arg *w = arg;

@@ -97,7 +97,10 @@ static void run_event(struct vi_dispatcher *d, const struct task *t)
 		log_error(d, &desc);
 }
 
-/* Makes a task of a VI whose loss did not fit into the event queue. Caller holds nic->lock. */
+/*
+ * Makes a task of a VI whose loss did not fit into the event queue; false: there is none.  Caller holds nic->lock;
+ * takes the event lock.
+ */
 static bool find_lost(struct vi_dispatcher *d, struct task *t)
 {
 	for (struct vi_vi *vi = d->nic->vis; vi != NULL; vi = vi->next) {
@@ -188,7 +191,10 @@ static void run_cq(struct vi_dispatcher *d, const struct task *t)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Takes the first queue or CQ off the list; TASK_NOTHING: it was destroyed. */
+/*
+ * Takes the first queue or CQ off the list, which is not empty; TASK_NOTHING: it was destroyed.  Caller holds the
+ * event lock, here and in the next two functions.
+ */
 static void pick_ready(struct vi_dispatcher *d, struct task *t)
 {
 	struct vi_ready *r = d->ready_first;
@@ -209,6 +215,7 @@ static void pick_ready(struct vi_dispatcher *d, struct task *t)
 		t->kind = TASK_NOTHING;
 }
 
+/* Takes the oldest event, of which there is one, off the queue, and notes whose handler runs. */
 static void pick_event(struct vi_dispatcher *d, struct task *t)
 {
 	t->event = d->events[d->first++ % VI_EVENTS_MAX];
@@ -218,8 +225,8 @@ static void pick_event(struct vi_dispatcher *d, struct task *t)
 }
 
 /*
- * Takes the next task: errors first, then queues and CQs with armed handlers; TASK_NONE: there is none.  Caller holds
- * the event lock.
+ * Takes the next task: a stop before all, then errors, then queues and CQs with armed handlers; TASK_NONE: there is
+ * none.  Caller holds the event lock.
  */
 static void pick(struct vi_dispatcher *d, struct task *t)
 {
@@ -241,6 +248,7 @@ static void pick(struct vi_dispatcher *d, struct task *t)
 	}
 }
 
+/* Does the task, with no lock held; does nothing for other kinds than the four. */
 static void run_task(struct vi_dispatcher *d, struct task *t)
 {
 	switch (t->kind) {

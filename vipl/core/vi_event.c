@@ -118,6 +118,7 @@ int vi_event_handler(struct vi_nic *nic, vi_error_handler *handler, void *contex
 	return err;
 }
 
+/* Is an event that names the same objects, descriptor and error in the queue?  Caller holds the event lock. */
 static bool queued_already(const struct vi_dispatcher *d, const struct vi_event *e)
 {
 	for (uint32_t i = d->first; i != d->last; i++) {
@@ -151,7 +152,10 @@ static void queue_event(struct vi_dispatcher *d, struct vi_vi *vi, const struct 
 	}
 }
 
-/* Queues the event, and starts or wakes the thread.  Takes the event lock. */
+/*
+ * Queues the event, and starts or wakes the thread; if it cannot be started, the event waits.  `vi` may be NULL.
+ * Takes the event lock.
+ */
 static void raise(struct vi_nic *nic, struct vi_vi *vi, const struct vi_event *e)
 {
 	struct vi_dispatcher *d = nic->dispatcher;
@@ -245,7 +249,7 @@ static void drop_ready(struct vi_dispatcher *d, struct vi_ready *gone)
 	gone->queued = false;
 }
 
-/* Drops the queued events of this VI and of this CQ; 0: of none. */
+/* Drops the queued events that are of this VI or of this CQ; 0: of none. */
 static void drop_events(struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 {
 	uint32_t last = d->first;
@@ -265,7 +269,10 @@ static bool is_running(const struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 	return (vi != 0 && d->now_vi == vi) || (cq != 0 && d->now_cq == cq);
 }
 
-/* Returns with the event lock held, but drops it while a handler of the object runs. */
+/*
+ * Waits until no handler of this VI or CQ (ids, 0: none) runs; not in the dispatcher's own thread.  Called and returns
+ * with the event lock held, but drops it while such a handler runs.
+ */
 static void wait_for_handler(struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 {
 	while (is_running(d, vi, cq) && !is_self(d)) {

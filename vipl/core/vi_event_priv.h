@@ -41,7 +41,9 @@ struct vi_dispatcher {
 	_Atomic uint32_t returned; /* futex: bumped when a handler has returned */
 };
 
-/* The VIP_STATUS_OP_ bits of an error that names no descriptor. */
+/*
+ * The VIP_STATUS_OP_ bits of an error that names no descriptor: those of a send if it is not about another operation.
+ */
 uint32_t vi_event_op(VIP_ERROR_CODE code);
 
 #endif

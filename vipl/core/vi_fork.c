@@ -21,8 +21,8 @@ uint32_t vi_fork_generation(void)
 }
 
 /*
- * Runs in the child before fork() returns there.  Any lock may be held, by a thread that the child
- * does not have.
+ * Runs in the child before fork() returns there: begins a new generation, and initialises all shared state again.  Any
+ * lock may be held, by a thread that the child does not have.
  */
 static void in_child(void)
 {

@@ -29,7 +29,10 @@ static inline void *vi_id_handle(uint64_t id)
 	return (void *)(uintptr_t)id;
 }
 
-/* The object of a handle, or NULL; logs a handle that is a parent's.  For calls that need not be fast. */
+/*
+ * The object of a handle, which is not held, or NULL; logs a handle that is a parent's.  For calls that need not be
+ * fast.
+ */
 static inline void *vi_handle_object(const void *handle, enum vi_type type)
 {
 	uint64_t id = vi_handle_id(handle);
@@ -66,7 +69,7 @@ static inline bool vi_ref_get(struct vi_ref *ref)
 	return false;
 }
 
-/* Refuses further holders.  False, and nothing done: a thread holds the object. */
+/* Refuses further holders.  False, and nothing done: a thread holds the object, or it was killed before. */
 static inline bool vi_ref_kill(struct vi_ref *ref)
 {
 	uint32_t none = 0;

@@ -9,7 +9,10 @@
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* Is it a plain send of `length` bytes from memory that the VI may read?  *at_out is that memory. */
+/*
+ * Is it a plain send of `length` bytes, in the regions that the queue used last?  Then *at_out is its memory.  Caller
+ * holds tx_lock.
+ */
 static inline bool may_pack(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
 			    uint32_t length, uint8_t **at_out)
 {
@@ -32,7 +35,10 @@ static inline bool may_pack(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HAND
 	return true;
 }
 
-/* Finds how many of the descriptors, from the first on, may go together, with `most` bytes in all. */
+/*
+ * Finds how many of all->descs, which are `count`, may go together, from the first on, with `most` bytes in all: sets
+ * all->count and all->at.  The other fields are set already.  Caller holds tx_lock.
+ */
 static void gather(struct vi_vi *vi, struct vi_packed *all, uint64_t count, uint32_t most)
 {
 	const struct vi_wq *sq = &vi->sq;
@@ -51,8 +57,8 @@ static void gather(struct vi_vi *vi, struct vi_packed *all, uint64_t count, uint
 }
 
 /*
- * Posts the first descriptors together if they are short sends of one length.  Returns how many, or 0 for none.
- * Caller holds tx_lock.
+ * Posts the first descriptors together if they are short sends of one length.  Returns how many, or 0: nothing was
+ * done, and the first has to go alone.  Caller holds tx_lock.
  */
 static uint32_t post_packed(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint64_t count,
 			    VIP_MEM_HANDLE handle)
@@ -76,7 +82,10 @@ static uint32_t post_packed(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint
 	return all.count;
 }
 
-/* Posts one send, in whatever way it can go.  Returns as vi_post_send_any().  Caller holds tx_lock. */
+/*
+ * Posts one send, in whatever way it can go.  Returns as vi_post_send_any(); -EINVAL without an event for NULL.
+ * Caller holds tx_lock.
+ */
 static int post_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	U_TRACE(post_entered, vi, desc);
@@ -107,7 +116,10 @@ int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 	return err;
 }
 
-/* Appends descriptors while they are plain and there is room; returns how many.  Caller holds rx_lock. */
+/*
+ * Appends descriptors while they are plain and there is room, and counts them; returns how many, 0 also while receives
+ * go to window memory.  Caller holds rx_lock, and calls vi_wq_heat().
+ */
 static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint64_t count,
 				   VIP_MEM_HANDLE handle)
 {
@@ -128,7 +140,7 @@ static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *desc
 	return n;
 }
 
-/* Posts one receive, as post_send() does a send.  Caller holds rx_lock. */
+/* Posts one receive, as post_send() does a send.  Caller holds rx_lock, and calls vi_wq_heat(). */
 static int post_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	if (u_unlikely(desc == NULL))
@@ -166,8 +178,9 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 /*
- * Moves complete descriptors from the queue to `descs`, up to one with an error.  2: the last has an error; 1: all are
- * without error; 0: there are none.  Caller holds the queue's lock.
+ * Moves complete descriptors from the queue to `descs`, after the *count that are there, up to `max` in all and up to
+ * one with an error; adds them to *count.  2: the last has an error; 1: *count is not 0, and the new ones are without
+ * error; 0: there are none.  Caller holds the queue's lock.
  */
 static inline int pop_many(struct vi_wq *wq, VIP_DESCRIPTOR **descs, uint64_t max, uint64_t *count)
 {
@@ -213,8 +226,9 @@ int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 }
 
 /*
- * Processes arrived messages until a poll completes none: a peer can keep a queue busy for ever with
- * slots that complete nothing, such as those of RDMA writes.  Returns the OR of what poll_recv() returned.
+ * Processes arrived messages, and moves what they complete to `descs` as pop_many(), which sets *got, until a poll
+ * completes none: a peer can keep a queue busy for ever with slots that complete nothing, such as those of RDMA
+ * writes.  Returns the OR of what poll_recv() returned.  Caller holds rx_lock.
  */
 static int take_arrivals(struct vi_vi *vi, VIP_DESCRIPTOR **descs, uint64_t max, uint64_t *count,
 			 int *got)
@@ -275,7 +289,7 @@ struct taken {
 	uint64_t left;
 };
 
-/* Writes the next completion, for the entry that was dequeued last. */
+/* Writes the next completion, for which there is room, for the entry that was dequeued last. */
 static void append_taken(struct taken *t, struct vi_wq *wq, uint64_t id, VIP_DESCRIPTOR *desc)
 {
 	const struct vi_wqe *wqe = vi_wqe(wq, wq->head - 1);
@@ -293,8 +307,9 @@ static void append_taken(struct taken *t, struct vi_wq *wq, uint64_t id, VIP_DES
 }
 
 /*
- * The queue has no complete entry left: has another one arrived?  Processes what arrived, unless no receive is
- * posted; polls do that.  Caller holds the queue's lock.
+ * The queue has no complete entry left: has another one arrived?  Processes what arrived, unless no receive is posted,
+ * when polls do that, and adds the result of poll_recv() to *came.  False for a send queue.  Caller holds the queue's
+ * lock.
  */
 static bool another_came(struct vi_wq *wq, int *came)
 {
@@ -306,7 +321,10 @@ static bool another_came(struct vi_wq *wq, int *came)
 	return vi_wq_entries(wq) != 0;
 }
 
-/* Takes completions of a queue from which one entry was taken.  Caller holds cq->lock. */
+/*
+ * Takes completions, and their descriptors, of a queue from which one entry was taken, up to TAKE_OF_ONE and to the
+ * room.  Caller holds cq->lock; takes the queue's lock.
+ */
 static void take_of_queue(struct vi_wq *wq, struct taken *t)
 {
 	struct vi_vi *vi = wq->vi;

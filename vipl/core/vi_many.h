@@ -9,7 +9,7 @@
 
 /*
  * Post descriptors until one is refused; *posted_out is how many were posted.  0, or the error of
- * vi_post_send() or vi_post_recv() for the one that was refused.
+ * vi_post_send() or vi_post_recv() for the one that was refused, which NULL is, too.  Take the queue's lock.
  */
 int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, uint64_t count,
 		  VIP_MEM_HANDLE handle, uint64_t *posted_out);
@@ -17,8 +17,8 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 		  VIP_MEM_HANDLE handle, uint64_t *posted_out);
 
 /*
- * Take up to `max` complete descriptors; *count_out is how many.  1: all without error; 2: the last
- * one has an error; 0: none; -EINVAL: stale id.
+ * Take up to `max` complete descriptors, VI_TAKE_MOST at most; *count_out is how many.  1: all without error; 2: the
+ * last one has an error; 0: none, or the queue is empty; -EINVAL: stale id.  Take the queue's lock.
  */
 int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_t max,
 		  uint64_t *count_out);
@@ -26,8 +26,9 @@ int vi_recvs_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 		  uint64_t *count_out);
 
 /*
- * Takes up to `max` completions of the queues of a CQ, to entries of `stride` bytes at `out`;
- * *count_out is how many.  1: some; 0: none; -EINVAL: stale id.
+ * Takes up to `max` completions of the queues of a CQ, VI_TAKE_MOST at most, to entries of `stride` bytes at `out`;
+ * their descriptors leave the queues.  *count_out is how many.  1: some; 0: none; -EINVAL: stale id.  Takes cq->lock
+ * and locks of VIs.
  */
 int vi_cq_take_many(struct vi_cq *cq, uint64_t id, void *out, size_t stride, uint64_t max,
 		    uint64_t *count_out);

@@ -52,6 +52,9 @@ uint64_t vi_max_region_bytes(void)
 	return u_min64(bytes, VI_MAX_REGISTER_BYTES);
 }
 
+/*
+ * -EINVAL: NULL, no bytes, more than a region of the NIC may have, or past the end of the addresses.  Reads no memory.
+ */
 static int check_range(const struct vi_nic *nic, void *addr, uint64_t len)
 {
 	uint64_t start = (uintptr_t)addr;
@@ -61,7 +64,10 @@ static int check_range(const struct vi_nic *nic, void *addr, uint64_t len)
 	return len - 1 > UINTPTR_MAX - start ? -EINVAL : 0;
 }
 
-/* Counts a region in and takes a slot for it. Caller holds nic->lock. */
+/*
+ * Counts a region in and takes a slot for it.  -ENOSPC: too many regions or bytes; -ENOMEM: no slot.  Caller holds
+ * nic->lock.
+ */
 static int enter_region(struct vi_nic *nic, uint64_t len, uint32_t *slot_out)
 {
 	struct vi_tpt *tpt = &nic->tpt;
@@ -77,7 +83,7 @@ static int enter_region(struct vi_nic *nic, uint64_t len, uint32_t *slot_out)
 	return 0;
 }
 
-/* Undoes reserve(), for a region without a live handle. Caller holds nic->lock. */
+/* Undoes reserve(), for a region without a live handle; does not free its window.  Caller holds nic->lock. */
 static void leave_region(struct vi_nic *nic, uint32_t slot)
 {
 	struct vi_region *r = vi_slot_region(&nic->tpt, slot);
@@ -93,7 +99,8 @@ static void leave_region(struct vi_nic *nic, uint32_t slot)
 
 /*
  * Counts a region in and fills its slot, all but the handle; `local`: its rights without those of peers.  The region
- * holds a reference to its ptag.  Returns 0 or -errno; leave_region() undoes it.  Caller holds nic->lock.
+ * holds a reference to its ptag.  Returns 0, or -EKEYREJECTED, -ENOSPC or -ENOMEM; leave_region() undoes it.  Caller
+ * holds nic->lock.
  */
 static int reserve(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		   uint32_t local, uint32_t *slot_out)
@@ -127,7 +134,10 @@ static void publish(struct vi_nic *nic, VIP_MEM_HANDLE handle)
 			      memory_order_release);
 }
 
-/* Enters a region, whose handle is then valid.  Caller holds nic->lock. */
+/*
+ * Enters a region, whose handle is then valid.  Returns as reserve(); *handle_out is set only with 0.  Caller holds
+ * nic->lock.
+ */
 static int register_locked(struct vi_nic *nic, void *addr, uint64_t len,
 			   const VIP_MEM_ATTRIBUTES *attrs, uint32_t local, void *window,
 			   VIP_MEM_HANDLE *handle_out)
@@ -173,8 +183,8 @@ int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_
 }
 
 /*
- * Waits for both locks of every VI: a thread that found the old state of the
- * table and copies under such a lock has finished.  Caller holds nic->lock.
+ * Changes the version of the table, and waits for both locks of every VI: a thread that found the old state of the
+ * table and copies under such a lock has finished.  Caller holds nic->lock, and no lock of a VI.
  */
 static void grace(struct vi_nic *nic)
 {
@@ -186,7 +196,7 @@ static void grace(struct vi_nic *nic)
 	}
 }
 
-/* The live region of this handle and start address. Caller holds nic->lock. */
+/* The live region of this handle and start address; NULL: there is none.  Caller holds nic->lock. */
 static struct vi_region *own_region(struct vi_nic *nic, const void *addr, VIP_MEM_HANDLE handle)
 {
 	struct vi_region *r = vi_tpt_region(&nic->tpt, handle);
@@ -216,8 +226,8 @@ static int check_pages(const void *addr, uint64_t len)
 }
 
 /*
- * Allocates a window and makes its pages those of the program's memory.  On failure, which is logged, there is no
- * window.
+ * Allocates a window and makes its pages those of the program's memory; fills `adopted`, whose length and `exact` are
+ * set.  0; or -errno, and there is no window.  Logs why the memory cannot be adopted.
  */
 static int adopt_pages(struct vi_nic *nic, void *addr, struct vi_adopted *adopted)
 {
@@ -237,8 +247,8 @@ static int adopt_pages(struct vi_nic *nic, void *addr, struct vi_adopted *adopte
 }
 
 /*
- * Adopts memory for a reserved region, which gets its handle after that, or is freed on failure.  It is reserved
- * before the memory changes.
+ * Adopts memory for a reserved region, which gets its handle after that, or is freed on failure; `adopted` then stays
+ * the caller's.  It is reserved before the memory changes.  Takes nic->lock.
  */
 static int adopt_reserved(struct vi_nic *nic, void *addr, uint32_t slot, struct vi_adopted *adopted,
 			  VIP_MEM_HANDLE *handle_out)
@@ -289,7 +299,10 @@ int vi_mem_adopt(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATT
 	return err;
 }
 
-/* Gives back the memory of a region whose handle was made invalid; after a failure it is valid again. */
+/*
+ * Gives back the memory of a region whose handle was made invalid, and frees `adopted`; after a failure the handle is
+ * valid again, and all is as before.  0 or -errno.  Takes nic->lock, and blocks without it.
+ */
 static int give_back(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 		     struct vi_adopted *adopted)
 {
@@ -322,8 +335,9 @@ static bool is_for_call(const struct vi_region *r, void **window_out)
 }
 
 /*
- * Makes the handle invalid, and waits until no thread uses the memory by it.  Adopted memory keeps its region until
- * it was given back.
+ * Makes the handle invalid, and waits until no thread uses the memory by it.  Adopted memory, which *adopted_out then
+ * names, keeps its region until give_back(); NULL: other memory, whose region is freed.  -EINVAL: no such region, or
+ * the other call is meant; leaves the outputs.  Caller holds nic->lock.
  */
 static int deregister_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 			     void **window_out, struct vi_adopted **adopted_out)
@@ -371,7 +385,10 @@ static void set_rights(struct vi_nic *nic, struct vi_region *r, uint32_t rights,
 	atomic_store_explicit(&r->rights, rights, memory_order_relaxed);
 }
 
-/* Gives the region another tag and other rights.  -EINVAL: no such region.  Caller holds nic->lock. */
+/*
+ * Gives the region another tag and other rights, and waits until no thread uses the old ones.  -EINVAL: no such
+ * region; -EKEYREJECTED: no such tag.  Caller holds nic->lock.
+ */
 static int set_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 		      const VIP_MEM_ATTRIBUTES *attrs)
 {

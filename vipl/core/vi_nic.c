@@ -30,6 +30,7 @@ struct vi_pool vi_nic_pool = {
 static struct vi_provider_ops full_ops[PROVIDERS_MAX];
 static uint32_t provider_count;
 
+/* Fills full_ops; for pthread_once(). */
 static void fill_providers(void)
 {
 	while (provider_count < PROVIDERS_MAX && vi_providers[provider_count] != NULL) {
@@ -101,7 +102,7 @@ static void reset(struct vi_nic *nic)
 	default_attrs(nic);
 }
 
-/* Opens the device with the first provider that knows it. */
+/* Opens the device with the first provider that knows it, and sets nic->ops.  -EINVAL: none does; else its error. */
 static int open_provider(struct vi_nic *nic, const char *device)
 {
 	int err = -ENODEV;
@@ -193,7 +194,10 @@ struct vi_nic *vi_nic_get(const void *handle)
 	return NULL;
 }
 
-/* Makes the handle invalid, or returns why that is not allowed. */
+/*
+ * Refuses further holders of the NIC, or returns why that is not allowed: -EBUSY or -EINVAL, and nothing has changed.
+ * Takes nic->lock.
+ */
 static int retire(struct vi_nic *nic, uint64_t id)
 {
 	int err = 0;

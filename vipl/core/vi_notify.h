@@ -27,10 +27,14 @@ struct vi_ready {
 	struct vi_cq *cq;
 };
 
-/* Takes the first handler off a list that is not empty. */
+/*
+ * Takes the first handler off a list that is not empty; the caller frees it.  The lock of the list is held, here and
+ * below.
+ */
 struct vi_notify *vi_notify_take(struct vi_notify **first, struct vi_notify **last);
 /* Frees the handlers of a list; returns how many. */
 uint32_t vi_notify_cancel(struct vi_notify **first, struct vi_notify **last);
+/* Appends a handler of calloc(), which the list then owns. */
 void vi_notify_append(struct vi_notify **first, struct vi_notify **last, struct vi_notify *n);
 
 #endif

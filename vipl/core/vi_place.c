@@ -35,7 +35,10 @@ static void fill(const struct u_affinity *a, const struct u_place_ask *asks, uns
 	u_place_warning(asks, n, i, d, out->Warning);
 }
 
-/* Binds the NIC's transfer thread, if it has one, and the calling thread as was decided. */
+/*
+ * Binds the NIC's transfer thread, if it has one, and the calling thread as was decided.  0 or -errno; then one of
+ * them may have moved.  Caller holds place_lock.
+ */
 static int move(struct vi_nic *nic, const struct u_affinity *a, const struct u_place_decision *d)
 {
 	int err = nic->ops->place(nic, a, &d[U_PLACE_TRANSFER]);
@@ -94,7 +97,10 @@ int vi_place_query(struct vi_nic *nic, uint64_t role, VIPX_PLACEMENT *out)
 	return 0;
 }
 
-/* Decides the place of a thread together with that of the library's thread, which may be the same. */
+/*
+ * Decides the place of the calling thread in view of that of the library's, which may be the same processor.  *mine is
+ * set in any case, *out, except Size, with 0 only.  -ENXIO as u_affinity_decide().
+ */
 static int decide(const struct u_affinity *a, const struct u_place_ask *ask,
 		  struct u_place_decision *mine, VIPX_PLACEMENT *out)
 {

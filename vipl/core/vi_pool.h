@@ -18,7 +18,9 @@ struct vi_pool {
 	void *lost; /* objects that are not used again: vi_pool_forked() */
 };
 
-void *vi_pool_get(struct vi_pool *pool); /* NULL: out of memory */
+/* NULL: out of memory.  An object that was put back before has its old content.  Takes the pool's lock. */
+void *vi_pool_get(struct vi_pool *pool);
+/* Accepts NULL.  Threads may go on reading the object.  Takes the pool's lock. */
 void vi_pool_put(struct vi_pool *pool, void *object);
 /*
  * In a child of fork(): objects that were put back are not used again, as their locks may be held

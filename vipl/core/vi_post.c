@@ -106,7 +106,8 @@ static bool is_plain_rdma(const struct vi_checked *checked)
  *
  * The data of a plain descriptor is checked too; that holds until something is deregistered.  One that
  * is not plain, or not valid, is left to the checks of vi_sg.c when its turn comes.  CHECK_SHORT: a
- * plain receive, but not all of its memory is registered for writing.  Caller holds the queue's lock.
+ * plain receive, but not all of its memory is registered for writing.  out->at is NULL unless the data was checked.
+ * Caller holds the queue's lock.
  *
  * All loads are as wide as the consumer's stores: a wider one would have to wait until those have
  * left the store buffer, perhaps after a store to a cache line that the peer holds.

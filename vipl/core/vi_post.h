@@ -14,36 +14,41 @@
  * -EINVAL for a stale id, or a descriptor that raised VIP_ERROR_POST_DESC; -ENOBUFS
  * when the queue is full, and VIP_ERROR_VI_OVERRUN was raised.
  *
- * Raises the event for a descriptor that was refused with `err`, and returns `err`.
+ * Raises the event for a descriptor that was refused with `err`, none if that is neither -EINVAL nor -ENOBUFS, and
+ * returns `err`.
  */
 int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err);
 /*
  * Post any descriptor: they queue it, and send it if that is possible.  If the VI is not Connected, a send completes
- * as flushed; if it is in the Error state, so does a receive.  Return as said above, or -ENOMEM.  Caller holds the
- * queue's lock.
+ * as flushed; if it is in the Error state, so does a receive.  Return as said above, or -ENOMEM.  `desc` is not NULL.
+ * They tell the provider and mark the queue for polls of its CQ.  Caller holds the queue's lock.
  */
 int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 
-/* As vi_post_plain(), for an RDMA write for which vi_desc_open() is true. */
+/*
+ * As vi_post_plain(), for an RDMA write of two segments for which vi_desc_open() is true; the caller counts it.
+ * False, and nothing done: it is no plain write, or cannot go at once.  Caller holds tx_lock.
+ */
 bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc);
 
-/* Tells the provider of the receive that was just appended, if the provider wants to know of such. */
+/* Tells the provider of the receive just appended, if it is long and in window memory.  Caller holds rx_lock. */
 void vi_recv_posted(struct vi_vi *vi);
 
 /*
  * vi_post_send() and vi_post_recv() do the usual case inline, and every other by one of these calls at their
  * end, so that the usual one has few registers to save.  The caller holds the queue's lock and they drop it,
- * except *_shared(): it takes the lock, which is not biased to this thread.
+ * except *_shared(): it takes the lock, which is not biased to this thread.  `desc` may be NULL: -EINVAL,
+ * without an event.
  */
 int vi_post_send_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_send_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
-/* The VI was destroyed, or the handle is a parent's: drops the lock, and returns -EINVAL. */
+/* The VI was destroyed, or the handle is a parent's, which is logged once: drops the lock, and returns -EINVAL. */
 int vi_drop_stale(struct u_biased *lock, uint64_t id);
 
-/* Tells the provider and the CQ of a receive that was appended, and drops rx_lock; 0. */
+/* Tells the provider, if need be, and the CQ of a receive that was just appended, and drops rx_lock; 0. */
 int vi_post_recv_appended(struct vi_vi *vi);
 
 #endif

@@ -16,7 +16,10 @@
 #include "vi_wq_hot.h"
 #include "vipl.h"
 
-/* Is the descriptor in the region that the queue used last?  False: vi_post_send_any() has to check. */
+/*
+ * Is the descriptor aligned, and in the region that the queue used last, at this version of the table?  False:
+ * vi_post_send_any() has to check.
+ */
 static inline bool vi_desc_open(const struct vi_wq *wq, const VIP_DESCRIPTOR *desc, uint32_t handle,
 				uint64_t version)
 {
@@ -34,7 +37,7 @@ static inline bool vi_data_open(const struct vi_wq *wq, const VIP_DATA_SEGMENT *
 	       vi_tpt_cache_covers(&wq->data_cache, addr, len, 1);
 }
 
-/* As vi_post_plain(), for a descriptor for which vi_desc_open() is true. */
+/* As vi_post_plain(), for a descriptor of one segment for which vi_desc_open() is true; the caller counts it. */
 static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 {
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
@@ -52,8 +55,8 @@ static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 }
 
 /*
- * Sends a short plain descriptor at once, before it is queued; false, and nothing done, when that
- * is impossible.  Caller holds tx_lock.
+ * Sends a short plain descriptor, or stores a plain RDMA write, at once, and appends it complete; false, and nothing
+ * done, when that is impossible.  Its regions have to be those that the queue used last.  Caller holds tx_lock.
  */
 static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
@@ -77,9 +80,10 @@ static inline bool vi_recv_in_window(const struct vi_vi *vi)
 }
 
 /*
- * Fills the next entry of the receive queue with a plain receive; false when it is not plain.
- * ImmediateData and Length of a receive mean nothing when it is posted.  `version` is the table's.  Caller
- * holds rx_lock.
+ * Fills `wqe`, the entry at rq->tail or one after it, which stays outside the queue, with a plain receive; false when
+ * it is not plain, its regions are not those that the queue used last, or the VI is in the Error state: then the entry
+ * means nothing.  ImmediateData and Length of a receive mean nothing when it is posted.  `version` is the table's.
+ * Caller holds rx_lock.
  */
 static inline bool vi_fill_plain_recv(const struct vi_vi *vi, struct vi_wqe *wqe,
 				      VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle, uint64_t version)
@@ -107,8 +111,8 @@ static inline bool vi_fill_plain_recv(const struct vi_vi *vi, struct vi_wqe *wqe
 }
 
 /*
- * Appends a plain receive; false, and nothing done, when it is not plain.  Caller holds rx_lock, calls
- * vi_recv_posted() if vi_recv_in_window(), and vi_wq_heat().
+ * Appends a plain receive; false, and nothing done, when vi_fill_plain_recv() cannot fill it or the queue has no room.
+ * Caller holds rx_lock, calls vi_recv_posted() if vi_recv_in_window(), and vi_wq_heat().
  */
 static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 					VIP_MEM_HANDLE handle)
@@ -124,7 +128,10 @@ static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 	return true;
 }
 
-/* Posts a send; returns as vi_post.h says.  Caller holds tx_lock, which is dropped. */
+/*
+ * Posts a send.  0; -EINVAL for a stale id, or a descriptor that is refused; -ENOBUFS: too many are queued; -ENOMEM.
+ * Caller holds tx_lock, which is dropped.
+ */
 static inline int vi_post_send_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 				      VIP_MEM_HANDLE handle)
 {
@@ -136,7 +143,7 @@ static inline int vi_post_send_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return 0;
 }
 
-/* Posts a send; returns as vi_post.h says.  Takes tx_lock. */
+/* Posts a send.  Returns as vi_post_send_locked().  Takes tx_lock. */
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
@@ -147,7 +154,10 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 	return vi_post_send_locked(vi, id, desc, handle);
 }
 
-/* Posts a receive; returns as vi_post.h says.  Caller holds rx_lock, which is dropped. */
+/*
+ * Posts a receive.  0; -EINVAL for a stale id, or a descriptor that is refused; -ENOBUFS: too many are queued;
+ * -ENOMEM.  Caller holds rx_lock, which is dropped.
+ */
 static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 				      VIP_MEM_HANDLE handle)
 {
@@ -161,7 +171,7 @@ static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return 0;
 }
 
-/* Posts a receive; returns as vi_post.h says.  Takes rx_lock. */
+/* Posts a receive.  Returns as vi_post_recv_locked().  Takes rx_lock. */
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {

@@ -54,7 +54,10 @@ static bool populate_tells(void)
 	return tells;
 }
 
-/* As vi_probe_range(), from the list of mappings, which does not show that a file ends before its mapping. */
+/*
+ * As vi_probe_range(), for whole pages, from the list of mappings, which does not show that a file ends before its
+ * mapping.  Without the list both rights are assumed for memory that is mapped.
+ */
 static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
 	bool writable;
@@ -68,7 +71,7 @@ static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 	return range_mapped(start, span);
 }
 
-/* As vi_probe_range(), by populating every page. */
+/* As vi_probe_range(), for whole pages, by populating every one; by the list if madvise() does not tell. */
 static int probe_pages(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
 	int err;

@@ -7,7 +7,7 @@
 
 /*
  * The rights of the process itself to [addr, addr + len): VI_READ, or VI_READ | VI_WRITE.  -EINVAL
- * when a page is not mapped or not readable.
+ * when a page is not mapped or not readable; -ENOMEM: not all can be made present.  *rights_out means nothing then.
  *
  * The kernel brings in a page of private anonymous memory at its first use, even if that is under a
  * lock of a VI: it needs memory for that and nothing else.  A page of a file may lie past the end of

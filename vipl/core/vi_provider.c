@@ -93,7 +93,7 @@ static uint32_t no_arm(struct vi_nic *nic)
 	return 0;
 }
 
-/* Nothing ends this sleep early, so it is short. */
+/* Sleeps until the deadline, SLEEP_STEP_NS at most: nothing ends this sleep early. */
 static void short_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline)
 {
 	int64_t left = u_time_left(deadline);

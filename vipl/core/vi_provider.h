@@ -208,7 +208,11 @@ struct vi_fast_ops {
 	bool (*watch)(struct vi_vi *vi, struct vi_watch *out);
 };
 
-/* Fills a complete table: `in`, and for each missing operation one that returns -EOPNOTSUPP. */
+/*
+ * Fills a complete table: `in`, and for each missing operation one that does nothing and returns -EOPNOTSUPP.  Others
+ * return: nic_open() -ENODEV, remote_unmap() -EINVAL, progress() and arm() 0, doorbell_rung() false; sleep() sleeps,
+ * one millisecond at most.
+ */
 void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops *in);
 
 /* The providers, in order of trying; NULL-terminated (provider/providers.c). */

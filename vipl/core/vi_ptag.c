@@ -11,7 +11,7 @@ struct vi_pool vi_ptag_pool = {
 	.link = offsetof(struct vi_ptag, pool_link),
 };
 
-/* Returns the tag, or NULL if it is not of this NIC. */
+/* Returns the tag, or NULL if it is not of this NIC, or the id is stale. */
 static struct vi_ptag *ptag_of(const struct vi_nic *nic, uint64_t id)
 {
 	struct vi_ptag *ptag = u_idtab_get(id, VI_TYPE_PTAG);
@@ -21,6 +21,7 @@ static struct vi_ptag *ptag_of(const struct vi_nic *nic, uint64_t id)
 	return ptag;
 }
 
+/* Makes a tag.  -ENOSPC: there are too many tags or handles; -ENOMEM.  Caller holds nic->lock. */
 static int create_locked(struct vi_nic *nic, uint64_t *id_out)
 {
 	struct vi_ptag *ptag;
@@ -52,6 +53,7 @@ int vi_ptag_create(struct vi_nic *nic, uint64_t *id_out)
 	return err;
 }
 
+/* -EKEYREJECTED: not of this NIC; -EBUSY: VIs or regions use it.  Caller holds nic->lock. */
 static int destroy_locked(struct vi_nic *nic, uint64_t id)
 {
 	struct vi_ptag *ptag = ptag_of(nic, id);

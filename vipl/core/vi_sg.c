@@ -12,7 +12,10 @@ static bool is_atomic(const struct vi_wqe *wqe)
 	return (wqe->control & VIP_CONTROL_OP_MASK) == VIPX_CONTROL_OP_ATOMIC;
 }
 
-/* The number of segments before those of data. */
+/*
+ * The number of segments before those of data, wqe->segs at most: 0 for a send or receive, 1 for RDMA, 2 for an atomic
+ * operation.
+ */
 static uint16_t head_segments(const struct vi_wqe *wqe)
 {
 	uint16_t count = (wqe->control & VIP_CONTROL_OP_MASK) != VIP_CONTROL_OP_SENDRECV;
@@ -48,8 +51,9 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 }
 
 /*
- * Steps to the next segment that has bytes, and checks those that are needed.  *length_out: the length
- * of the segment.  -ENOSPC: no segment is left.
+ * Steps to the next segment that has bytes, and checks those that are needed, at sg->at; sg->at_left is 0 if none are.
+ * *length_out: the length of the segment.  0; -ENOSPC: no segment is left; -EFAULT: it or its memory may not be
+ * accessed.
  */
 static int next_segment(struct vi_sg *sg, uint32_t *length_out)
 {
@@ -116,7 +120,7 @@ int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out)
 
 /*
  * Checks all segments, and the memory of the first `need` bytes.  0 or VIP_STATUS_PROTECTION_ERROR.  *total_out: the
- * sum of the segments' lengths.
+ * sum of the segments' lengths, only with 0.
  */
 static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
 			       uint64_t need, uint64_t *total_out)
@@ -128,7 +132,10 @@ static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe,
 	return 0;
 }
 
-/* Is the atomic operation well-formed, and does the provider execute it at the level of the VI? */
+/*
+ * Is the atomic operation well-formed (4 or 8 bytes, a known operation, its segments), and does the provider execute
+ * it at the level of the VI?  The remote address is not checked.
+ */
 static bool atomic_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
 {
 	return wqe->segs >= VI_ATOMIC_SEGMENTS && (wqe->control & VIP_CONTROL_IMMEDIATE) == 0 &&
@@ -138,6 +145,10 @@ static bool atomic_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
 	       vi->nic->ops->atomics && (vi->nic->attrs.RDMAReadSupport & vi->level) != 0;
 }
 
+/*
+ * Are the control bits, the number of segments and the operation valid for a send queue, at the level of the VI?
+ * Checks neither length nor memory.
+ */
 static bool send_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
 {
 	uint32_t op = wqe->control & VIP_CONTROL_OP_MASK;

@@ -30,9 +30,9 @@ struct vi_sg {
 };
 
 /*
- * Starts a walk over the first `need` bytes of wqe's local segments (skips the address segment
- * of RDMA).  Checks that the descriptor's own memory - all its segments - lies in its region.
- * Returns 0 or -EFAULT (protection).
+ * Starts a walk over the first `need` bytes of wqe's local segments (skips the address segment of RDMA and the operands
+ * of an atomic operation).  Checks that the descriptor's own memory - all its segments - lies in its region; the data
+ * is checked later, for `access`.  Returns 0 or -EFAULT (protection).
  */
 int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
 	       uint64_t need);
@@ -45,7 +45,7 @@ int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *le
 
 /*
  * Checks the needed bytes of every segment that is left, without moving on; 0 or -EFAULT.
- * *total_out: the sum of the segments' lengths, needed or not.
+ * *total_out: the sum of the segments' lengths, needed or not; left after an error.
  */
 int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out);
 
@@ -57,7 +57,10 @@ static inline const VIPX_ATOMIC_SEGMENT *vi_wqe_atomic(const struct vi_wqe *wqe)
 	return (const VIPX_ATOMIC_SEGMENT *)(const void *)&wqe->desc->DS[1];
 }
 
-/* The number of bytes in the peer's answer to a read or an atomic operation. */
+/*
+ * The number of bytes in the peer's answer to a read or an atomic operation; 0 for an atomic operation without data
+ * segments.
+ */
 static inline uint32_t vi_wqe_answer_bytes(const struct vi_wqe *wqe)
 {
 	return (wqe->control & VIP_CONTROL_OP_MASK) == VIPX_CONTROL_OP_ATOMIC &&

@@ -36,7 +36,7 @@ void vi_slot_put(struct vi_tpt *tpt, uint32_t slot)
 	tpt->free_count++;
 }
 
-/* A slot that was never used, or 0. */
+/* A slot that was never used, in a new chunk if need be; 0: all were used, or no memory. */
 static uint32_t add_slot(struct vi_tpt *tpt)
 {
 	uint32_t slot = tpt->slots + 1;

@@ -101,6 +101,7 @@ struct text {
 	size_t size, len;
 };
 
+/* Appends the word, after "|" if it is not the first; t->len grows also by what does not fit. */
 static void text_add(struct text *t, const char *word)
 {
 	size_t room = t->len < t->size ? t->size - t->len : 0;

@@ -26,7 +26,8 @@ static inline VIP_RETURN vi_return(int err)
 	return u_likely(err >= 0) ? VIP_SUCCESS : vi_return_error(err);
 }
 
-const char *vi_return_name(VIP_RETURN code); /* never NULL */
+/* A constant, such as "VIP_SUCCESS"; "unknown return code" for no code. */
+const char *vi_return_name(VIP_RETURN code);
 
 /* "DONE|LENGTH_ERROR|OP_RECEIVE", cut to size - 1 characters. Returns the uncut length. */
 size_t vi_status_text(uint32_t status, char *out, size_t size);

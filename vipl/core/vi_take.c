@@ -113,6 +113,7 @@ struct wait_arg {
 	VIP_DESCRIPTOR **desc_out;
 };
 
+/* vi_recv_done() or vi_send_done() for vi_wait(); `arg`: a struct wait_arg. */
 static int try_queue(void *arg)
 {
 	struct wait_arg *w = arg;

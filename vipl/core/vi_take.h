@@ -16,13 +16,14 @@
 
 /*
  * The doorbell rang, perhaps for another VI: makes progress on all VIs of the NIC.  Does nothing if the VI was
- * destroyed.
+ * destroyed.  Caller holds no lock of a VI.
  */
 void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 
 /*
- * Makes progress, with the lock dropped, and takes the head if it is complete then; returns as vi_send_done().
- * Caller holds tx_lock, which is dropped: the head of the queue is in progress.
+ * Makes progress, with the lock dropped, and takes the head if it is complete then; returns as vi_send_done().  Caller
+ * holds tx_lock, which is dropped: the head of the queue is in progress.  If the doorbell rang, makes progress on all
+ * VIs of the NIC.
  */
 int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
 /*
@@ -31,9 +32,12 @@ int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
  */
 int vi_recv_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
 
-/* The head is not complete; returns as vi_send_done(). */
+/*
+ * The head is not complete, or the queue is empty: -ENOENT; returns as vi_send_done().  Caller holds tx_lock, which is
+ * dropped.
+ */
 int vi_send_done_rest(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
-/* The queue is empty: -ENOENT. */
+/* The queue is empty: -ENOENT.  Caller holds rx_lock, which is dropped. */
 int vi_recv_done_rest(struct vi_vi *vi);
 int vi_send_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
 int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
@@ -44,12 +48,16 @@ int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out
 int vi_recv_done_polled(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
 
 /*
- * As vi_send_done() or vi_recv_done(), but waits; 0 at the deadline.  -EINVAL also for a queue with
- * a CQ.
+ * As vi_send_done() or vi_recv_done(), but waits; 0 at the deadline.  -EINVAL also for a queue with a CQ; -ENOENT at
+ * once if the queue is empty.  Caller holds vi->ref, which is dropped if the thread is cancelled.
  */
 int vi_queue_wait(struct vi_vi *vi, bool is_recv, int64_t deadline, VIP_DESCRIPTOR **desc_out);
 
-/* Arms a one-shot handler.  -EINVAL for a queue with a CQ; -ENOMEM; -ENOSPC: no thread. */
+/*
+ * Arms a one-shot handler, which the dispatcher's thread calls with the head of the queue when that is complete,
+ * perhaps at once; further ones come after it.  Also moves packets.  -EINVAL for a queue with a CQ; -ENOMEM; -ENOSPC:
+ * no thread.  Takes the queue's lock.
+ */
 int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,
 		    void (*handler)(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_DESCRIPTOR *));
 

@@ -19,7 +19,8 @@
 
 /*
  * Takes the head of the send queue, after a poll if it is in progress.  1: it completed without error; 2: with error;
- * 0: in progress; -ENOENT: empty; -EINVAL: stale id.  Caller holds tx_lock, which is dropped.
+ * 0: in progress; -ENOENT: empty; -EINVAL: stale id.  *desc_out is set only with 1 and 2.  Caller holds tx_lock, which
+ * is dropped.
  */
 static inline int vi_send_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {

@@ -81,7 +81,10 @@ static inline struct vi_region *vi_tpt_region(const struct vi_tpt *tpt, uint32_t
 	return r;
 }
 
-/* Does the region allow a VI of `ptag` all of `access` to [addr, addr + len)? */
+/*
+ * Does the region allow a VI of `ptag` all of `access` to [addr, addr + len)?  Two tags must be equal unless one is 0.
+ * That its handle is live was checked before.
+ */
 static inline bool vi_region_allows(const struct vi_region *r, uint64_t ptag, uint64_t addr,
 				    uint64_t len, uint32_t access)
 {
@@ -130,12 +133,16 @@ struct vi_tpt_cache {
 
 /*
  * Looks a region up for vi_tpt_cache_allows(): one that allows `access` to at least `least` bytes,
- * both constants of the cache; false: none.
+ * both constants of the cache; false: none, and the cache is empty.  Caller holds a lock of the VI, and has emptied
+ * the cache if the version of the table changed.
  */
 bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle,
 		       uint32_t access, uint32_t least);
 
-/* Is [addr, addr + len) in the region that the cache holds?  False for less than `least`. */
+/*
+ * Is [addr, addr + len) in the region that the cache holds?  The caller has compared the handle.  False for less than
+ * `least`.
+ */
 static inline bool vi_tpt_cache_covers(const struct vi_tpt_cache *g, uint64_t addr, uint64_t len,
 				       uint32_t least)
 {

@@ -79,7 +79,10 @@ static int check_read(const struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs)
 	return -EACCES;
 }
 
-/* Checks all attributes and takes a use of the tag. Caller holds nic->lock. */
+/*
+ * Checks all attributes and takes a use of the tag; *ptag_out is NULL for the default tag.  0, or an error of
+ * check_attrs(), vi_ptag_get() or check_read(), and no use is taken.  Caller holds nic->lock.
+ */
 static int take_attrs(struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs, struct vi_ptag **ptag_out)
 {
 	int err = check_attrs(nic, attrs);
@@ -94,7 +97,10 @@ static int take_attrs(struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs, struct
 	return err;
 }
 
-/* Caller holds both queue locks and nic->lock. */
+/*
+ * Stores the attributes, and the use of the tag that take_attrs() took; the use of the old tag is for the caller to
+ * end.  Caller holds both queue locks and nic->lock.
+ */
 static void set_attrs(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *attrs, struct vi_ptag *ptag)
 {
 	vi->attrs = *attrs;
@@ -151,6 +157,7 @@ void vi_vi_set_context(struct vi_vi *vi, void *context)
 
 /* ---- create --------------------------------------------------------------------------------- */
 
+/* Enters the VI into the NIC's list and count.  Caller holds nic->lock. */
 static void link_vi(struct vi_nic *nic, struct vi_vi *vi)
 {
 	vi->prev = NULL;
@@ -161,6 +168,7 @@ static void link_vi(struct vi_nic *nic, struct vi_vi *vi)
 	nic->vi_count++;
 }
 
+/* Takes the VI off the NIC's list and count.  Caller holds nic->lock. */
 static void unlink_vi(struct vi_nic *nic, struct vi_vi *vi)
 {
 	if (vi->prev != NULL)
@@ -172,7 +180,10 @@ static void unlink_vi(struct vi_nic *nic, struct vi_vi *vi)
 	nic->vi_count--;
 }
 
-/* Takes a use of the tag for the VI, makes it Idle, and enters it into the list of the NIC's VIs.  Takes nic->lock. */
+/*
+ * Takes a use of the tag for the VI, makes it Idle, and enters it into the list of the NIC's VIs.  0; or an error of
+ * take_attrs(), or -ENOSPC: too many VIs, and nothing was done.  Takes nic->lock and both queue locks.
+ */
 static int enter(struct vi_nic *nic, struct vi_vi *vi, const VIP_VI_ATTRIBUTES *attrs)
 {
 	struct vi_ptag *ptag;
@@ -205,6 +216,7 @@ static int enter(struct vi_nic *nic, struct vi_vi *vi, const VIP_VI_ATTRIBUTES *
 	return err;
 }
 
+/* Adds all counters, which are the members from SendsPosted on. */
 static void add_counters(VIPX_COUNTERS *sum, const VIPX_COUNTERS *c)
 {
 	VIP_UINT64 *to = &sum->SendsPosted;
@@ -226,7 +238,10 @@ static void leave(struct vi_nic *nic, struct vi_vi *vi)
 	pthread_mutex_unlock(&nic->lock);
 }
 
-/* Takes both queues off their CQs, if they have some. */
+/*
+ * Takes both queues off their CQs, if they have some; completions are announced to nobody after that.  Takes the locks
+ * of the CQs.
+ */
 static void detach_queues(struct vi_vi *vi)
 {
 	if (vi->sq.cq != NULL)
@@ -247,7 +262,10 @@ static void free_queues(struct vi_vi *vi)
 	vi_unlock_both(vi);
 }
 
-/* Attaches the queue to the CQ, if that is not NULL. */
+/*
+ * Attaches the queue to the CQ, for which completions are announced then; does nothing if that is NULL.  0 or -ENOMEM.
+ * Takes cq->lock.
+ */
 static int attach(struct vi_cq *cq, struct vi_wq *wq)
 {
 	int err = cq != NULL ? vi_cq_attach(cq, wq) : 0;
@@ -259,7 +277,10 @@ static int attach(struct vi_cq *cq, struct vi_wq *wq)
 	return err;
 }
 
-/* Makes both queues and attaches them to their CQs.  What was done before a failure stays, for the caller to undo. */
+/*
+ * Makes both queues and attaches them to their CQs.  0 or -ENOMEM: what was done before a failure stays, for the
+ * caller to undo.
+ */
 static int init_queues(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *recv_cq)
 {
 	int err;
@@ -276,7 +297,7 @@ static int init_queues(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *re
 	return err;
 }
 
-/* The last step: from here on the handle works. */
+/* The last step: from here on the handle works, and threads may hold the VI.  0 or -ENOSPC.  Takes both queue locks. */
 static int publish(struct vi_vi *vi)
 {
 	uint64_t id = u_idtab_add(VI_TYPE_VI, vi);
@@ -290,7 +311,10 @@ static int publish(struct vi_vi *vi)
 	return 0;
 }
 
-/* Makes the queues and the provider's part, then the handle.  On failure the queues stay, for the caller to undo. */
+/*
+ * Makes the queues and the provider's part, then the handle.  0 or -errno: the queues stay, for the caller to undo,
+ * but not the provider's part.
+ */
 static int build(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *recv_cq)
 {
 	int err = init_queues(vi, send_cq, recv_cq);
@@ -334,7 +358,10 @@ put_object:
 
 /* ---- destroy -------------------------------------------------------------------------------- */
 
-/* Makes the handle invalid, or returns why that is not allowed. */
+/*
+ * Makes the handle invalid, and frees the queues and their handlers, or returns why that is not allowed, as
+ * vi_vi_destroy().  Takes both queue locks.
+ */
 static int retire(struct vi_vi *vi, uint64_t id)
 {
 	int err = 0;

@@ -63,7 +63,10 @@ static int wait_long(struct waiter *w, int (*wait)(struct waiter *))
 	return got;
 }
 
-/* Sleeps once, then tries: sleep() has processed what ended it, so no arming is needed before that. */
+/*
+ * Sleeps once, with the ticket of arm(), up to the cap or the deadline, then tries: sleep() has processed what ended
+ * it, so no arming is needed before that.  Returns the value of try().
+ */
 static int sleep_once(struct waiter *w, uint32_t ticket)
 {
 	int64_t until = sooner(w->deadline, u_now_ns() + u_idle_cap(&w->idle));
@@ -80,8 +83,9 @@ static int sleep_once(struct waiter *w, uint32_t ticket)
 }
 
 /*
- * Arms, checks once more and sleeps, again and again.  A slot that comes after the arming ends the
- * sleep; its length is bounded only as a last defence, and so that a cancelled thread ends in time.
+ * Arms, checks once more and sleeps, again and again.  A slot that comes after the arming ends the sleep; its length
+ * is bounded only as a last defence, and so that a cancelled thread ends in time.  Returns the value of try(), 0 at
+ * the deadline.
  */
 static int sleep_until(struct waiter *w)
 {
@@ -119,7 +123,7 @@ static int sleep_on(struct waiter *w)
 	return got;
 }
 
-/* Polls until try() returns nonzero, or it is time to sleep, or the deadline has passed. */
+/* Polls until try() returns nonzero, or it is time to sleep, or the deadline has passed: then 0. */
 static int poll_first(struct waiter *w)
 {
 	enum u_idle_step step;
@@ -136,6 +140,7 @@ static int poll_first(struct waiter *w)
 	return got;
 }
 
+/* Waits as vi_wait() says.  Returns the value of try(), 0 at the deadline. */
 static int poll_then_sleep(struct waiter *w)
 {
 	int got = poll_first(w);

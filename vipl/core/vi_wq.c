@@ -12,6 +12,7 @@
 
 #define WQ_FIRST_ENTRIES 16u
 
+/* Allocates entries of zeros, for free(); NULL: out of memory. */
 static struct vi_wqe *wqe_array(uint32_t entries)
 {
 	struct vi_wqe *wqe = aligned_alloc(U_LINE, entries * sizeof(*wqe));
@@ -104,7 +105,10 @@ static U_COLD void lost_descriptor(struct vi_wq *wq, const struct vi_wqe *wqe)
 			    VIP_ERROR_COMP_PROT);
 }
 
-/* Marks the queue for polls of its CQ, makes armed handlers and the descriptor due, and wakes sleepers. */
+/*
+ * Marks the queue, which has a CQ, for polls, makes armed handlers and the descriptor due, and wakes sleepers.  Caller
+ * holds the queue's lock.
+ */
 static void announce_cq(struct vi_wq *wq)
 {
 	struct vi_nic *nic = wq->vi->nic;
@@ -157,7 +161,10 @@ U_COLD int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t han
 	return vi_wq_push(wq, desc, handle, &open);
 }
 
-/* Hands the leading run of complete entries to the consumer. */
+/*
+ * Hands the leading run of complete entries to the consumer: writes their descriptors, moves `done`, and announces it.
+ * An incomplete first entry: nothing.  Caller holds the lock, here and below.
+ */
 static void advance_done(struct vi_wq *wq)
 {
 	uint32_t done = atomic_load_explicit(&wq->done, memory_order_relaxed);
@@ -191,7 +198,10 @@ void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t leng
 		advance_done(wq);
 }
 
-/* Completes all incomplete entries from n on with `status`; nothing is left to be started. */
+/*
+ * Completes all incomplete entries from n on with `status` and their operation, and announces them; nothing is left to
+ * be started.
+ */
 static void flush_from(struct vi_wq *wq, uint32_t n, uint32_t status)
 {
 	wq->next = wq->tail;

@@ -12,9 +12,10 @@
 /* Returns the VIP_STATUS_OP_ bits of an entry's own operation. */
 uint32_t vi_wqe_op(const struct vi_wq *wq, const struct vi_wqe *wqe);
 
-/* Makes an empty queue without a CQ.  0 or -ENOMEM.  Caller holds the queue's lock, here and in the next function. */
+/* Makes an empty queue without a CQ.  0 or -ENOMEM.  Caller holds the queue's lock. */
 int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv);
-void vi_wq_fini(struct vi_wq *wq); /* also cancels its handlers */
+/* Frees the entries and the handlers; the queue is empty, and stays with its CQ.  Caller holds the lock. */
+void vi_wq_fini(struct vi_wq *wq);
 
 /*
  * Completes entry n (done <= n < tail) with `status` (VIP_STATUS_DONE is added) and `length`.
@@ -37,7 +38,10 @@ void vi_wq_flush(struct vi_wq *wq, uint32_t status);
 /* As vi_wq_flush() for entries that the provider has not started. */
 void vi_wq_flush_new(struct vi_wq *wq, uint32_t status);
 
-/* Doubles the queue.  -ENOBUFS: VI_MAX_DESCRIPTORS are queued; -ENOMEM.  Caller holds the lock. */
+/*
+ * Doubles the array; pointers to entries are no longer valid.  -ENOBUFS: VI_MAX_DESCRIPTORS are queued; -ENOMEM.
+ * Caller holds the lock.
+ */
 int vi_wq_grow(struct vi_wq *wq);
 
 /* Empties the caches of regions: from now on they hold what the table says at `version`. */
@@ -54,12 +58,13 @@ struct vi_checked {
 
 /*
  * Pushes a plain receive that is longer than its registered memory: it ends where the region does, as bytes that do
- * not come need no memory.  Returns as vi_wq_push().
+ * not come need no memory.  If none of it is registered, the check of a message that comes fails.  Returns as
+ * vi_wq_push().  Caller holds the lock.
  */
 int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
 		     const struct vi_checked *checked);
 
-/* Tells those that wait for this queue; `awaited`, their number, is not 0. */
+/* Tells those that wait for this queue, or for its CQ; `awaited`, their number, is not 0.  Caller holds the lock. */
 void vi_wq_announce_to(struct vi_wq *wq, uint32_t awaited);
 
 #endif

@@ -25,7 +25,7 @@ static inline bool vi_wq_has_room(const struct vi_wq *wq)
 	return wq->tail - wq->head <= wq->mask;
 }
 
-/* Appends a descriptor, for which there is room.  Caller holds the lock. */
+/* Appends a descriptor, for which there is room, and returns its entry; tells nobody.  Caller holds the lock. */
 static inline struct vi_wqe *vi_wq_append(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
 					  const struct vi_checked *checked)
 {
@@ -45,7 +45,7 @@ static inline struct vi_wqe *vi_wq_append(struct vi_wq *wq, VIP_DESCRIPTOR *desc
 	return wqe;
 }
 
-/* Makes room if need be and appends.  -ENOBUFS when VI_MAX_DESCRIPTORS are queued; -ENOMEM. */
+/* Makes room if need be and appends.  -ENOBUFS when VI_MAX_DESCRIPTORS are queued; -ENOMEM.  Caller holds the lock. */
 static inline int vi_wq_push(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
 			     const struct vi_checked *checked)
 {
@@ -56,7 +56,7 @@ static inline int vi_wq_push(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t ha
 	return err;
 }
 
-/* Is the memory of the descriptor still registered? */
+/* Is the memory of the descriptor still registered, for reading and writing by the VI?  Caller holds the lock. */
 static inline bool vi_wqe_there(const struct vi_wq *wq, const struct vi_wqe *wqe)
 {
 	const struct vi_nic *nic = wq->vi->nic;
@@ -66,7 +66,9 @@ static inline bool vi_wqe_there(const struct vi_wq *wq, const struct vi_wqe *wqe
 			    wqe->handle, VI_READ | VI_WRITE) != NULL;
 }
 
-/* Writes the completion into the consumer's descriptor, whose memory is there. */
+/*
+ * Writes the completion into the consumer's descriptor, whose memory is there, the Status last; for a send only that.
+ */
 static inline void vi_wq_write_back(bool is_recv, const struct vi_wqe *wqe)
 {
 	VIP_DESCRIPTOR *desc = wqe->desc;
@@ -90,7 +92,7 @@ static inline uint32_t vi_wq_awaited(const struct vi_wq *wq)
 	return atomic_load_explicit(&wq->awaited, memory_order_relaxed);
 }
 
-/* Wakes and tells all that wait for this queue. */
+/* Wakes and tells all that wait for this queue or its CQ, if any.  Caller holds the lock. */
 static inline void vi_wq_announce(struct vi_wq *wq)
 {
 	uint32_t awaited = vi_wq_awaited(wq);
@@ -100,8 +102,8 @@ static inline void vi_wq_announce(struct vi_wq *wq)
 }
 
 /*
- * A shorter vi_wq_complete() for success: for entry n == `done`, when no entry after it is
- * complete and its `tpt_version` is the table's.
+ * A shorter vi_wq_complete() for success: for `wqe`, the entry n == `done`, when no entry after it is complete and its
+ * `tpt_version` is the table's.  Caller holds the lock.
  */
 static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi_wqe *wqe,
 				       uint32_t status, uint32_t length)
@@ -116,7 +118,10 @@ static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi
 	vi_wq_announce(wq);
 }
 
-/* As vi_wq_complete_next() for `count` entries, which are announced together. */
+/*
+ * As vi_wq_complete_next() for the `count` entries from `done` on, which get the same status and length, and are
+ * announced together.
+ */
 static inline void vi_wq_complete_run(struct vi_wq *wq, bool is_recv, uint32_t count,
 				      uint32_t status, uint32_t length)
 {
@@ -134,7 +139,10 @@ static inline void vi_wq_complete_run(struct vi_wq *wq, bool is_recv, uint32_t c
 	vi_wq_announce(wq);
 }
 
-/* A program that posts expects a completion: marks the queue, so that it is polled without a doorbell. */
+/*
+ * A program that posts expects a completion: marks a queue that has a CQ, so that it is polled without a doorbell.
+ * Caller holds the lock.
+ */
 static inline void vi_wq_heat(struct vi_wq *wq)
 {
 	if (wq->cq != NULL &&
@@ -150,8 +158,9 @@ static inline bool vi_sq_idle(const struct vi_wq *sq)
 }
 
 /*
- * Appends descriptors that are complete without having been queued, to a queue with no other
- * descriptor in progress.
+ * Appends descriptors that are complete without having been queued, to a queue with room for them and no other
+ * descriptor in progress.  `status`: the VIP_STATUS_OP_ bits; VIP_STATUS_DONE is added.  vi_sq_announce_done() has to
+ * follow.  Caller holds tx_lock.
  */
 static inline void vi_sq_append_done_run(struct vi_wq *sq, VIP_DESCRIPTOR *const *descs,
 					 uint32_t count, uint32_t length, uint32_t status)
@@ -193,7 +202,7 @@ static inline bool vi_wq_head_done(const struct vi_wq *wq)
 	return wq->head != atomic_load_explicit(&wq->done, memory_order_relaxed);
 }
 
-/* vi_wq_pop() for a head that is complete: 1 or 2. */
+/* vi_wq_pop() for a queue whose head is complete: 1 or 2.  Caller holds the lock. */
 static inline int vi_wq_take(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
 {
 	struct vi_wqe *wqe = vi_wqe(wq, wq->head++);
@@ -204,8 +213,8 @@ static inline int vi_wq_take(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
 }
 
 /*
- * Dequeues the head.  1: *desc_out complete without error; 2: complete with error;
- * 0: head in progress; -ENOENT: queue empty.  Caller holds the lock.
+ * Dequeues the head.  1: *desc_out complete without error; 2: complete with error; 0: head in progress; -ENOENT: queue
+ * empty.  With 0 and -ENOENT *desc_out is left.  Caller holds the lock.
  */
 static inline int vi_wq_pop(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
 {

@@ -51,10 +51,7 @@ bool u_rights_pass(int sock, bool pass)
 	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on)) == 0 || pass;
 }
 
-/*
- * Enters `c` among those that are being closed, with the time of its first signal.  Caller holds the lock, here and in
- * the next function.
- */
+/* Enters `c` among those that are being closed, with the time of its first signal.  Caller holds the lock. */
 static void begin(struct closer *c)
 {
 	c->every = NUDGE_NS;
@@ -64,7 +61,7 @@ static void begin(struct closer *c)
 	busy_count++;
 }
 
-/* Takes the descriptor that has waited longest off the list, or returns NULL. */
+/* Takes the descriptor that has waited longest off the list, or returns NULL.  Caller holds the lock. */
 static struct closer *next_waiting(void)
 {
 	struct closer *c = waiting;

@@ -17,7 +17,7 @@ void u_fd_reset(void); /* for tests: reads it again */
 /*
  * Moves a descriptor away from 0..2, where the program would print into it, and up to
  * VIADUCT_FD_FROM if possible.  Takes `fd`; returns it, or another with close-on-exec, or -1
- * with errno; then `fd` is closed.  Passes -1 on.
+ * with errno; in the last two cases `fd` is closed.  Passes -1 on.
  */
 int u_fd_above_std(int fd);
 

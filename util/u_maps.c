@@ -306,7 +306,10 @@ static int query_mapping(int fd, uint64_t at, struct u_mapping *out)
 /* /proc/self/maps of this process.  Writers: any thread, once; u_maps_forked(). */
 static _Atomic int query_fd = NOT_OPEN;
 
-/* The descriptor, or NO_QUERIES, or NOT_OPEN: it cannot be opened now, but perhaps by a later call. */
+/*
+ * The descriptor for query_mapping(), which the first call opens and which stays open; or NO_QUERIES; or NOT_OPEN: it
+ * cannot be opened now, but perhaps by a later call.
+ */
 static int open_queries(void)
 {
 	int known = atomic_load_explicit(&query_fd, memory_order_relaxed), fd, result;

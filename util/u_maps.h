@@ -33,7 +33,7 @@ int u_maps_check(const void *start, uint64_t len, bool *writable_out);
  * long as that takes less time than populating the pages.
  *
  * Returns 0; -EFAULT when a part is something else or the kernel did not tell: the caller then checks
- * in another way.
+ * in another way.  That leaves *writable_out.
  */
 int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
 
@@ -60,7 +60,10 @@ int u_maps_find(const void *start, struct u_mapping *out);
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Makes pages present by madvise(), which is repeated when a signal ends it.  0 or -errno. */
+/*
+ * Makes pages present by madvise() with MADV_POPULATE_READ or _WRITE, which is repeated when a signal ends it.  0 or
+ * -errno, -EINVAL also if Linux does not know the advice.
+ */
 int u_maps_populate(void *start, uint64_t len, int advice);
 
 /*

@@ -31,11 +31,14 @@ bool u_membarrier_available(void);
 void u_membarrier_own(void);
 
 /*
- * As u_membarrier_own(), but needs only the kernel's barrier among the threads of one process.  A process that
- * did not call u_membarrier_register() is registered by the first of these calls. It must not be called if
- * u_membarrier_private_available() returns false.
+ * Has the kernel the barrier among the threads of one process?  A process that did not call u_membarrier_register() is
+ * registered for it by the first call, which may wait for as long.  The answer does not change.
  */
 bool u_membarrier_private_available(void);
+/*
+ * As u_membarrier_own(), but needs only the kernel's barrier among the threads of one process.  It must not be called
+ * if u_membarrier_private_available() returns false.
+ */
 void u_membarrier_private(void);
 
 #endif

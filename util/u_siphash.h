@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The SipHash-2-4 of `len` bytes. */
+/* Returns the SipHash-2-4 of `len` bytes by the key. */
 uint64_t u_siphash(const uint8_t key[16], const void *data, size_t len);
 
 #endif

@@ -88,7 +88,10 @@ RAW static int64_t now_s(void)
 	return t.tv_sec;
 }
 
-/* Has the thread ended?  The letter after the name in parentheses, in /proc/self/task/TID/stat, shows it. */
+/*
+ * Has the thread ended?  The letter after the name in parentheses, in /proc/self/task/TID/stat, shows it.  `tid`: its
+ * number as text.
+ */
 RAW static bool has_ended(const struct stop *s, const char *tid)
 {
 	char path[32], text[256], *end = text;

@@ -77,7 +77,10 @@ static inline uint64_t u_trace_now(bool tsc)
 	return (uint64_t)u_now_ns();
 }
 
-/* Adds a stamp to this thread's buffer; does nothing if there is none or it is full. */
+/*
+ * Adds a stamp with the time, and `word` cut to 32 bits, to this thread's buffer; does nothing if there is none or it
+ * is full.
+ */
 static inline void u_trace_add(enum u_trace_point point, uint64_t word)
 {
 	struct u_trace_ring *r = u_trace_ring;

@@ -6,7 +6,7 @@
 
 #define NAME_BYTES 256u
 
-/* Opens the name service of the NIC for look-ups, or closes it. */
+/* Opens the name service of the NIC for look-ups, or closes it.  VIP_INVALID_PARAMETER: a bad handle. */
 static VIP_RETURN set_ready(const void *handle, bool ready)
 {
 	struct vi_nic *nic = vi_nic_get(handle);

@@ -127,7 +127,7 @@ static int fill_list(struct vi_nic *nic, VIP_AUTODISCOVERY_LIST *out)
 	return err;
 }
 
-/* Has the list a place for as many addresses as it says? */
+/* Has the list a place for as many addresses as it says?  False for NULL. */
 static bool list_usable(const VIP_AUTODISCOVERY_LIST *list)
 {
 	if (list == NULL || (list->NumAdAddrs != 0 && list->ADAddrArray == NULL))

@@ -8,7 +8,10 @@
 #include "vi_objects.h"
 #include "vi_pool.h"
 
-/* -EINVAL: `entries` is 0 or above the NIC's limit; -ENOSPC: there are too many CQs; -ENOMEM.  Takes nic->lock. */
+/*
+ * Makes a CQ; *out is set only with 0, and not held.  -EINVAL: `entries` is 0 or above the NIC's limit; -ENOSPC: there
+ * are too many CQs or handles; -ENOMEM.  Takes nic->lock.
+ */
 int vi_cq_create(struct vi_nic *nic, uint32_t entries, struct vi_cq **out);
 /*
  * -EBUSY: queues are attached or a thread is inside a call; -EINVAL: stale id.  Cancels armed handlers, waits for a

@@ -114,7 +114,7 @@ void vi_cq_grace(struct vi_cq *cq)
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-/* The index of the i-th queue that this poll visits. */
+/* The index of the i-th queue that this poll visits.  Caller holds cq->lock. */
 static uint32_t index_from_next(const struct vi_cq *cq, uint32_t i)
 {
 	uint32_t index = cq->hot_next + i;
@@ -162,9 +162,7 @@ uint64_t vi_cq_count(struct vi_cq *cq)
 
 /* ---- queues that leave the list -------------------------------------------------------------- */
 
-/*
- * There are few hot queues again: each poll visits them all.  Empties cq->due.  Caller holds cq->lock, here and below.
- */
+/* There are few hot queues again: each poll visits them all.  Empties cq->due.  Caller holds cq->lock. */
 static U_COLD void end_many(struct vi_cq *cq)
 {
 	cq->many = false;
@@ -173,7 +171,7 @@ static U_COLD void end_many(struct vi_cq *cq)
 		cq->hot[i]->idle = 0;
 }
 
-/* Takes the queue off cq->due, if it is there. */
+/* Takes the queue off cq->due, if it is there.  Caller holds cq->lock. */
 static void remove_due(struct vi_cq *cq, struct vi_wq *gone)
 {
 	struct vi_wq **at = &cq->due;
@@ -189,7 +187,7 @@ static void remove_due(struct vi_cq *cq, struct vi_wq *gone)
 	}
 }
 
-/* Removes the queue's word from the table, if it has one. */
+/* Removes the queue's word from the table, if it has one.  Caller holds cq->lock. */
 static void remove_watch(struct vi_cq *cq, struct vi_wq *gone)
 {
 	const uint32_t index = gone->watch_index, last = cq->watch_count - 1;
@@ -221,7 +219,7 @@ void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index)
 
 /*
  * If the queue is idle it becomes VI_WQ_COLD, and the caller takes it off the list; returns true.  False also while
- * another thread holds its lock.
+ * another thread holds its lock.  Caller holds cq->lock.
  */
 static bool make_cold(struct vi_wq *wq)
 {

@@ -18,10 +18,10 @@ uint64_t vi_cq_count(struct vi_cq *cq);
 void vi_cq_unlist(struct vi_cq *cq, struct vi_wq *wq);
 
 /*
- * Puts wq, which has a CQ, on the hot list, where a poll visits it: it completed something, or a
- * completion is to be expected.  Caller holds the queue's lock.  A provider marks the queues of a VI
- * that connected.  When a queue leaves the hot list, progress is made on its VI once more, with
- * wq->hot 0.
+ * Puts wq, which has a CQ, on the hot list, where a poll visits it: it completed something, or a completion is to be
+ * expected.  Caller holds the queue's lock.  A provider marks the queues of a VI that connected.  When a queue leaves
+ * the hot list, progress is made on its VI once more, with wq->hot 0.  Does nothing if it is there, unless it is
+ * watched.
  */
 void vi_cq_mark(struct vi_wq *wq);
 
@@ -45,7 +45,7 @@ uint32_t vi_cq_watches(const struct vi_wq *wq);
 
 /*
  * Moves the queues of `marked` to the hot list, from where polls visit them: they are no longer watched.  Caller holds
- * cq->lock, here and below.
+ * cq->lock.
  */
 void vi_cq_take_marked(struct vi_cq *cq);
 
@@ -56,7 +56,10 @@ static inline void vi_cq_poll_marked(struct vi_cq *cq)
 		vi_cq_take_marked(cq);
 }
 
-/* Moves the queues of vi_cq_unwatch_later() whose locks are free to `marked`; the others stay for the next call. */
+/*
+ * Moves the queues of vi_cq_unwatch_later() whose locks are free to `marked`; the others stay for the next call.
+ * Caller holds cq->lock.
+ */
 void vi_cq_take_missed(struct vi_cq *cq);
 
 /* Returns how many completions of the queue polls of its CQ have not reported yet.  No lock is needed. */

@@ -17,10 +17,7 @@
 #define DUE_WORDS 32u
 #define TURN_WORDS 2048u
 
-/*
- * From here on polls visit only some of the hot queues: all that are listed go to cq->due.  Caller holds cq->lock,
- * here and below.
- */
+/* From here on polls visit only some of the hot queues: all that are listed go to cq->due.  Caller holds cq->lock. */
 static U_COLD void begin_many(struct vi_cq *cq)
 {
 	cq->many = true;
@@ -38,7 +35,7 @@ static U_COLD void begin_many(struct vi_cq *cq)
 
 /*
  * Watches the queue if, once `taken` entries have been taken, its word or a mark tells of every further completion.
- * Returns whether it does.  Caller holds its lock.
+ * Returns whether it does.  Caller holds its lock and cq->lock.
  */
 static bool watch(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 {
@@ -57,7 +54,7 @@ static bool watch(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 
 /*
  * Ends the watching, if the queue is watched: it is VI_WQ_LISTED then.  False, and nothing done, only if it is marked.
- * Caller holds its lock.
+ * Caller holds its lock and cq->lock.
  */
 static bool unwatch(struct vi_cq *cq, struct vi_wq *wq)
 {
@@ -73,7 +70,7 @@ static bool unwatch(struct vi_cq *cq, struct vi_wq *wq)
 /*
  * Makes progress for a queue that is on no list, if it has no entry.  Then watches it, if watch() can for this
  * `taken`, or else appends it to cq->due.  Returns whether it has an entry.  Takes its lock; if another thread has
- * that, makes no progress on a receive queue, and appends it if it was listed.
+ * that, makes no progress on a receive queue, and appends it if it was listed.  Caller holds cq->lock.
  */
 static bool visit(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 {
@@ -99,7 +96,7 @@ static bool visit(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 	return vi_wq_entries(wq) != 0;
 }
 
-/* Visits the queue, which is on no list, and takes one entry of it; false: it has none. */
+/* Visits the queue, which is on no list, and takes one entry of it; false: it has none.  Caller holds cq->lock. */
 static bool serve(struct vi_cq *cq, struct vi_wq *wq, struct vi_wq **wq_out)
 {
 	if (!visit(cq, wq, 1))
@@ -114,7 +111,7 @@ static bool serve(struct vi_cq *cq, struct vi_wq *wq, struct vi_wq **wq_out)
 
 /*
  * Compares up to *left words, from where the last comparison ended, and subtracts their number from *left.  Returns
- * the queue whose word says that something came, or NULL.
+ * the queue whose word says that something came, or NULL.  Caller holds cq->lock.
  */
 static struct vi_wq *find_came(struct vi_cq *cq, uint32_t *left)
 {
@@ -140,7 +137,7 @@ static struct vi_wq *find_came(struct vi_cq *cq, uint32_t *left)
 
 /*
  * Compares the next `left` words and serves queues for which something came, up to the first that has an entry; false:
- * none has.
+ * none has.  Caller holds cq->lock.
  */
 static bool serve_came(struct vi_cq *cq, uint32_t left, struct vi_wq **wq_out)
 {
@@ -152,7 +149,10 @@ static bool serve_came(struct vi_cq *cq, uint32_t left, struct vi_wq **wq_out)
 	return false;
 }
 
-/* Serves the queues that are on cq->due now, which is not empty, up to the first that has an entry; false: none has. */
+/*
+ * Serves the queues that are on cq->due now, which is not empty, up to the first that has an entry; false: none has.
+ * Caller holds cq->lock.
+ */
 static bool serve_due(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	struct vi_wq *last = cq->due_last, *wq;
@@ -168,7 +168,7 @@ static bool serve_due(struct vi_cq *cq, struct vi_wq **wq_out)
 
 /*
  * Visits watched queues in turn, as many as are due, and takes no entry.  Queues that were idle for long leave the
- * list.
+ * list.  Caller holds cq->lock.
  */
 static U_COLD void take_turns(struct vi_cq *cq)
 {
@@ -185,7 +185,10 @@ static U_COLD void take_turns(struct vi_cq *cq)
 	}
 }
 
-/* Serves queues for which something came or that are due, until one has an entry, which is taken; false: none has. */
+/*
+ * Serves queues for which something came or that are due, until one has an entry, which is taken; false: none has.
+ * Caller holds cq->lock.
+ */
 static bool find_entry(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (cq->due != NULL && (serve_came(cq, DUE_WORDS, wq_out) || serve_due(cq, wq_out)))

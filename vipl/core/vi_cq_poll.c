@@ -14,7 +14,7 @@
 
 /*
  * Takes queues in which polls have found nothing for long off the hot list, or, if one may not leave it, counts its
- * polls from 0 again.  Caller holds cq->lock, here and below.
+ * polls from 0 again.  Caller holds cq->lock.
  */
 static U_COLD void evict_idle(struct vi_cq *cq)
 {
@@ -38,7 +38,7 @@ static bool progressed_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 
 /*
  * Consumes slots that came for a receive queue of the hot list, and makes progress on the VI if that has more to do.
- * Does nothing while another thread holds rx_lock.
+ * Does nothing while another thread holds rx_lock.  Caller holds cq->lock.
  */
 static inline void poll_recv_queue(struct vi_wq *wq)
 {
@@ -53,7 +53,10 @@ static inline void poll_recv_queue(struct vi_wq *wq)
 		vi->fast->progress(vi);
 }
 
-/* Makes progress for a queue of the hot list.  False: nothing was done, so nothing has completed. */
+/*
+ * Makes progress for a queue of the hot list.  False: nothing was done, so nothing has completed.  Caller holds
+ * cq->lock.
+ */
 static inline bool progress_queue(const struct vi_cq *cq, struct vi_wq *wq)
 {
 	if (wq->is_recv) {
@@ -68,7 +71,7 @@ static inline bool progress_queue(const struct vi_cq *cq, struct vi_wq *wq)
 
 /*
  * One round over the hot list, up to the first queue that has an entry, perhaps by progress, which is taken; false:
- * none has.
+ * none has.  Caller holds cq->lock.
  */
 static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
@@ -104,7 +107,7 @@ static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 
 /*
  * Makes progress for one queue of the list, which is not empty, in turn, then takes an entry that exists; false: there
- * is none.
+ * is none.  Caller holds cq->lock.
  */
 static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
@@ -118,7 +121,7 @@ static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 	return vi_cq_take(cq, wq_out);
 }
 
-/* poll_hot() for a CQ that has more than FEW_HOT hot queues. */
+/* poll_hot() for a CQ that has more than FEW_HOT hot queues.  Caller holds cq->lock. */
 static __attribute__((noinline)) bool poll_more(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (cq->hot_count > VI_CQ_FEW)
@@ -136,7 +139,7 @@ static inline bool poll_hot(struct vi_cq *cq, struct vi_wq **wq_out)
 
 /*
  * As poll_hot(); if there is no entry and the doorbell rang, makes progress on the NIC and looks again.  1: taken; 0:
- * none.
+ * none.  Caller holds cq->lock.
  */
 static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
@@ -182,7 +185,7 @@ struct wait_arg {
 	bool *is_recv_out;
 };
 
-/* vi_cq_poll() for vi_wait(); `arg`: a struct wait_arg. */
+/* vi_cq_poll() for vi_wait(): 1, 0 or -EINVAL; `arg`: a struct wait_arg.  Takes cq->lock. */
 static int try_cq(void *arg)
 {
 	struct wait_arg *w = arg;

@@ -78,7 +78,7 @@ struct task {
 	void *context;
 };
 
-/* Calls the error handler or, if there is none, logs the error, unless it is quiet. */
+/* Calls the error handler or, if there is none, logs the error, unless it is quiet.  No lock is held. */
 static void run_event(struct vi_dispatcher *d, const struct task *t)
 {
 	VIP_ERROR_DESCRIPTOR desc = {
@@ -136,7 +136,10 @@ static void run_lost(struct vi_dispatcher *d, struct task *t)
 		run_event(d, t);
 }
 
-/* If the head of the queue is complete and a handler is armed, takes both off, and calls the handler without a lock. */
+/*
+ * If the head of the queue is complete and a handler is armed, takes both off, and calls the handler without a lock.
+ * Does nothing if the VI was destroyed.  Takes the queue's lock.
+ */
 static void run_wq(struct vi_dispatcher *d, const struct task *t)
 {
 	struct vi_wq *wq = t->ready->wq;
@@ -161,7 +164,10 @@ static void run_wq(struct vi_dispatcher *d, const struct task *t)
 	free(n);
 }
 
-/* If the CQ has an entry and a handler is armed, takes both off, and calls the handler without a lock. */
+/*
+ * If the CQ has an entry and a handler is armed, takes both off, and calls the handler without a lock.  Does nothing
+ * if the CQ was destroyed.  Takes cq->lock.
+ */
 static void run_cq(struct vi_dispatcher *d, const struct task *t)
 {
 	struct vi_cq *cq = t->ready->cq;
@@ -193,7 +199,7 @@ static void run_cq(struct vi_dispatcher *d, const struct task *t)
 
 /*
  * Takes the first queue or CQ off the list, which is not empty; TASK_NOTHING: it was destroyed.  Caller holds the
- * event lock, here and in the next two functions.
+ * event lock.
  */
 static void pick_ready(struct vi_dispatcher *d, struct task *t)
 {
@@ -215,7 +221,10 @@ static void pick_ready(struct vi_dispatcher *d, struct task *t)
 		t->kind = TASK_NOTHING;
 }
 
-/* Takes the oldest event, of which there is one, off the queue, and notes whose handler runs. */
+/*
+ * Takes the oldest event, of which there is one, off the queue, and notes whose handler runs.  Caller holds the event
+ * lock.
+ */
 static void pick_event(struct vi_dispatcher *d, struct task *t)
 {
 	t->event = d->events[d->first++ % VI_EVENTS_MAX];

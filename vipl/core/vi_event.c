@@ -230,7 +230,7 @@ U_COLD void vi_event_ready(struct vi_nic *nic, struct vi_ready *ready)
 		wake_thread(d);
 }
 
-/* Takes the entry off the list, if it is there.  Caller holds the event lock, here and below. */
+/* Takes the entry off the list, if it is there.  Caller holds the event lock. */
 static void drop_ready(struct vi_dispatcher *d, struct vi_ready *gone)
 {
 	struct vi_ready **at = &d->ready_first;
@@ -249,7 +249,7 @@ static void drop_ready(struct vi_dispatcher *d, struct vi_ready *gone)
 	gone->queued = false;
 }
 
-/* Drops the queued events that are of this VI or of this CQ; 0: of none. */
+/* Drops the queued events that are of this VI or of this CQ; 0: of none.  Caller holds the event lock. */
 static void drop_events(struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 {
 	uint32_t last = d->first;

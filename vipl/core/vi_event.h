@@ -24,7 +24,8 @@ struct vi_dispatcher *vi_event_create(struct vi_nic *nic, void *(*main)(void *))
  * frees it after that.  Accepts NULL.
  */
 void vi_event_destroy(struct vi_dispatcher *d);
-int vi_event_start(struct vi_nic *nic); /* starts the thread, if it does not run; 0 or -ENOSPC */
+/* Starts the thread, if it does not run.  0 or -ENOSPC.  Takes the event lock. */
+int vi_event_start(struct vi_nic *nic);
 /*
  * Sets the error handler, and starts the thread for it; NULL: errors go to the log.  0, or -ENOSPC: the thread cannot
  * be started, and the handler is as before.

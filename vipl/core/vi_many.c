@@ -83,7 +83,7 @@ static uint32_t post_packed(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint
 }
 
 /*
- * Posts one send, in whatever way it can go.  Returns as vi_post_send_any(); -EINVAL without an event for NULL.
+ * Posts one send, in whatever way it can go: 0, or -EINVAL, -ENOBUFS or -ENOMEM; -EINVAL without an event for NULL.
  * Caller holds tx_lock.
  */
 static int post_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
@@ -140,7 +140,10 @@ static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *desc
 	return n;
 }
 
-/* Posts one receive, as post_send() does a send.  Caller holds rx_lock, and calls vi_wq_heat(). */
+/*
+ * Posts one receive: 0, or -EINVAL, -ENOBUFS or -ENOMEM; -EINVAL without an event for NULL.  Caller holds rx_lock, and
+ * calls vi_wq_heat().
+ */
 static int post_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	if (u_unlikely(desc == NULL))

@@ -8,8 +8,8 @@
 #define VI_TAKE_MOST 256u /* descriptors in one call; until then other threads wait for the lock */
 
 /*
- * Post descriptors until one is refused; *posted_out is how many were posted.  0, or the error of
- * vi_post_send() or vi_post_recv() for the one that was refused, which NULL is, too.  Take the queue's lock.
+ * Post descriptors until one is refused; *posted_out is how many were posted.  0, or the error for the one that was
+ * refused: -EINVAL, also for NULL or a stale id, -ENOBUFS, -ENOMEM.  Take the queue's lock.
  */
 int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, uint64_t count,
 		  VIP_MEM_HANDLE handle, uint64_t *posted_out);

@@ -53,7 +53,8 @@ uint64_t vi_max_region_bytes(void)
 }
 
 /*
- * -EINVAL: NULL, no bytes, more than a region of the NIC may have, or past the end of the addresses.  Reads no memory.
+ * 0, or -EINVAL: NULL, no bytes, more than a region of the NIC may have, or past the end of the addresses.  Reads no
+ * memory.
  */
 static int check_range(const struct vi_nic *nic, void *addr, uint64_t len)
 {

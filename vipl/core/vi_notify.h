@@ -28,13 +28,13 @@ struct vi_ready {
 };
 
 /*
- * Takes the first handler off a list that is not empty; the caller frees it.  The lock of the list is held, here and
- * below.
+ * Takes the first handler off a list that is not empty; the caller frees it.  Caller holds the lock of the queue or CQ
+ * that has the list.
  */
 struct vi_notify *vi_notify_take(struct vi_notify **first, struct vi_notify **last);
-/* Frees the handlers of a list; returns how many. */
+/* Frees the handlers of a list; returns how many.  Calls none.  Caller holds the lock of the list. */
 uint32_t vi_notify_cancel(struct vi_notify **first, struct vi_notify **last);
-/* Appends a handler of calloc(), which the list then owns. */
+/* Appends a handler of calloc(), which the list then owns.  Caller holds the lock of the list. */
 void vi_notify_append(struct vi_notify **first, struct vi_notify **last, struct vi_notify *n);
 
 #endif

@@ -16,7 +16,10 @@
 int vi_place_nic(struct vi_nic *nic, const char *rules);
 void vi_place_fini(struct vi_nic *nic);
 
-/* Gives what vi_place_nic() decided for a role, except Size.  -EINVAL for a role in which the NIC has no thread. */
+/*
+ * Gives what vi_place_nic() decided for a role, except Size.  -EINVAL for a role in which the NIC has no thread.
+ * Takes place_lock.
+ */
 int vi_place_query(struct vi_nic *nic, uint64_t role, VIPX_PLACEMENT *out);
 
 /*

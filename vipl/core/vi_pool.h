@@ -18,13 +18,16 @@ struct vi_pool {
 	void *lost; /* objects that are not used again: vi_pool_forked() */
 };
 
-/* NULL: out of memory.  An object that was put back before has its old content.  Takes the pool's lock. */
+/*
+ * Returns an object: one that was put back, with its old content, or else a new one of zeros; NULL: out of memory.
+ * Takes the pool's lock.
+ */
 void *vi_pool_get(struct vi_pool *pool);
-/* Accepts NULL.  Threads may go on reading the object.  Takes the pool's lock. */
+/* Gives an object back for reuse; its memory stays readable.  Accepts NULL.  Takes the pool's lock. */
 void vi_pool_put(struct vi_pool *pool, void *object);
 /*
- * In a child of fork(): objects that were put back are not used again, as their locks may be held
- * by threads that are not in the child.
+ * In a child of fork(): objects that were put back are not used again, as their locks may be held by threads that are
+ * not in the child.  Initialises the lock again.
  */
 void vi_pool_forked(struct vi_pool *pool);
 

@@ -27,8 +27,8 @@ int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE hand
 int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 
 /*
- * As vi_post_plain(), for an RDMA write of two segments for which vi_desc_open() is true; the caller counts it.
- * False, and nothing done: it is no plain write, or cannot go at once.  Caller holds tx_lock.
+ * Stores a plain RDMA write of two segments, for which vi_desc_open() is true, at once, and appends it complete; the
+ * caller counts it.  False, and nothing done: it is no plain write, or cannot go at once.  Caller holds tx_lock.
  */
 bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc);
 
@@ -38,8 +38,8 @@ void vi_recv_posted(struct vi_vi *vi);
 /*
  * vi_post_send() and vi_post_recv() do the usual case inline, and every other by one of these calls at their
  * end, so that the usual one has few registers to save.  The caller holds the queue's lock and they drop it,
- * except *_shared(): it takes the lock, which is not biased to this thread.  `desc` may be NULL: -EINVAL,
- * without an event.
+ * except *_shared(): it takes the lock, which is not biased to this thread.  0, -EINVAL, -ENOBUFS or -ENOMEM;
+ * -EINVAL without an event if `desc` is NULL.
  */
 int vi_post_send_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);

@@ -37,7 +37,10 @@ static inline bool vi_data_open(const struct vi_wq *wq, const VIP_DATA_SEGMENT *
 	       vi_tpt_cache_covers(&wq->data_cache, addr, len, 1);
 }
 
-/* As vi_post_plain(), for a descriptor of one segment for which vi_desc_open() is true; the caller counts it. */
+/*
+ * Sends a short plain descriptor of one segment, for which vi_desc_open() is true, at once, and appends it complete;
+ * the caller counts it.  False, and nothing done: that is impossible.  Caller holds tx_lock.
+ */
 static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 {
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
@@ -143,7 +146,10 @@ static inline int vi_post_send_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return 0;
 }
 
-/* Posts a send.  Returns as vi_post_send_locked().  Takes tx_lock. */
+/*
+ * Posts a send.  0; -EINVAL for a stale id, or a descriptor that is refused; -ENOBUFS: too many are queued; -ENOMEM.
+ * Takes tx_lock.
+ */
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
@@ -171,7 +177,10 @@ static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return 0;
 }
 
-/* Posts a receive.  Returns as vi_post_recv_locked().  Takes rx_lock. */
+/*
+ * Posts a receive.  0; -EINVAL for a stale id, or a descriptor that is refused; -ENOBUFS: too many are queued;
+ * -ENOMEM.  Takes rx_lock.
+ */
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {

@@ -11,7 +11,7 @@
 #include "u_maps.h"
 #include "vi_tpt.h"
 
-/* Are all pages mapped?  0, or -EINVAL: one is not. */
+/* Are all pages mapped, with whatever rights?  0, or -EINVAL: one is not. */
 static int range_mapped(uint8_t *start, uint64_t len)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -29,9 +29,9 @@ static int range_mapped(uint8_t *start, uint64_t len)
 }
 
 /*
- * Does madvise() tell whether a page may be populated?  Linux before 5.14 refuses the advice for all
- * memory, and emulators of user programs accept any advice for all memory: the former shows at a page
- * that can be read, the latter at one that cannot.
+ * Does madvise() tell whether a page may be populated?  Linux before 5.14 refuses the advice for all memory, and
+ * emulators of user programs accept any advice for all memory: the former shows at a page that can be read, the latter
+ * at one that cannot.  True also if that cannot be found out now.
  */
 static bool populate_tells(void)
 {
@@ -55,8 +55,9 @@ static bool populate_tells(void)
 }
 
 /*
- * As vi_probe_range(), for whole pages, from the list of mappings, which does not show that a file ends before its
- * mapping.  Without the list both rights are assumed for memory that is mapped.
+ * Gives the rights to whole pages, from the list of mappings, which does not show that a file ends before its mapping.
+ * 0, or -EINVAL: a page is not mapped or not readable.  Without the list both rights are assumed for memory that is
+ * mapped.
  */
 static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
@@ -71,7 +72,10 @@ static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 	return range_mapped(start, span);
 }
 
-/* As vi_probe_range(), for whole pages, by populating every one; by the list if madvise() does not tell. */
+/*
+ * Gives the rights to whole pages by populating every one; by the list if madvise() does not tell.  0; -EINVAL: a page
+ * is not mapped or not readable; -ENOMEM: not all can be made present.
+ */
 static int probe_pages(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
 	int err;

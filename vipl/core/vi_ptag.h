@@ -19,7 +19,7 @@ struct vi_ptag {
 
 /* Makes a tag.  -ENOSPC: there are too many; -ENOMEM.  Takes nic->lock. */
 int vi_ptag_create(struct vi_nic *nic, uint64_t *id_out);
-/* -EKEYREJECTED: not of this NIC; -EBUSY: VIs or regions use it.  Takes nic->lock. */
+/* Destroys a tag.  -EKEYREJECTED: not of this NIC; -EBUSY: VIs or regions use it.  Takes nic->lock. */
 int vi_ptag_destroy(struct vi_nic *nic, uint64_t id);
 /*
  * Takes a use of a tag.  NULL (id 0) gives *out = NULL; -EKEYREJECTED when unknown to this NIC.

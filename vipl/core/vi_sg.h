@@ -30,22 +30,22 @@ struct vi_sg {
 };
 
 /*
- * Starts a walk over the first `need` bytes of wqe's local segments (skips the address segment of RDMA and the operands
- * of an atomic operation).  Checks that the descriptor's own memory - all its segments - lies in its region; the data
- * is checked later, for `access`.  Returns 0 or -EFAULT (protection).
+ * Starts a walk over the first `need` bytes of wqe's local segments (skips the address segment of RDMA and the
+ * operands of an atomic operation).  Checks that the descriptor's own memory - all its segments - lies in its region;
+ * the data is checked later, for `access`.  Returns 0 or -EFAULT (protection).  Caller holds a lock of the VI.
  */
 int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
 	       uint64_t need);
 
 /*
- * Gives up to `want` contiguous bytes: *len_out > 0 at *addr_out.  Segments of length 0 are skipped
- * unchecked.  Returns 0, -EFAULT (protection), -ENOSPC (no segment left, or none needed).
+ * Gives up to `want` contiguous bytes: *len_out > 0 at *addr_out.  Segments of length 0 are skipped unchecked.
+ * Returns 0, -EFAULT (protection), -ENOSPC (no segment left, or none needed).  Caller holds a lock of the VI.
  */
 int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *len_out);
 
 /*
- * Checks the needed bytes of every segment that is left, without moving on; 0 or -EFAULT.
- * *total_out: the sum of the segments' lengths, needed or not; left after an error.
+ * Checks the needed bytes of every segment that is left, without moving on; 0 or -EFAULT. *total_out: the sum of the
+ * segments' lengths, needed or not; left after an error.  Caller holds a lock of the VI.
  */
 int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out);
 

@@ -23,13 +23,13 @@ static inline struct vi_region *vi_slot_region(const struct vi_tpt *tpt, uint32_
 	return chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
 }
 
-/* A free slot, or 0.  Caller holds nic->lock, here and below. */
+/* A free slot, or 0.  Caller holds nic->lock. */
 uint32_t vi_slot_take(struct vi_tpt *tpt);
-/* Frees a slot, whose region has no live handle. */
+/* Frees a slot, whose region has no live handle.  Caller holds nic->lock. */
 void vi_slot_put(struct vi_tpt *tpt, uint32_t slot);
 /*
  * Makes the next handle of the region in a slot, which differs from those before, and returns it; the caller stores it
- * in the region.
+ * in the region.  Caller holds nic->lock.
  */
 uint32_t vi_slot_handle(struct vi_tpt *tpt, uint32_t slot);
 

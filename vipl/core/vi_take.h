@@ -21,20 +21,20 @@
 void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 
 /*
- * Makes progress, with the lock dropped, and takes the head if it is complete then; returns as vi_send_done().  Caller
- * holds tx_lock, which is dropped: the head of the queue is in progress.  If the doorbell rang, makes progress on all
- * VIs of the NIC.
+ * Makes progress, with the lock dropped, and takes the head if it is complete then; 1 or 2 (with an error): taken; 0:
+ * in progress; -ENOENT: empty; -EINVAL: the VI was destroyed.  Caller holds tx_lock, which is dropped: the head of the
+ * queue is in progress.  If the doorbell rang, makes progress on all VIs of the NIC.
  */
 int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
 /*
- * As vi_send_done_slow() for receives.  Caller holds rx_lock, which is dropped; `came` is the result of poll_recv(),
- * 0 when the doorbell rang.
+ * As vi_send_done_slow() for receives, but always makes progress.  Caller holds rx_lock, which is dropped; `came` is
+ * the result of poll_recv(), 0 when the doorbell rang.
  */
 int vi_recv_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
 
 /*
- * The head is not complete, or the queue is empty: -ENOENT; returns as vi_send_done().  Caller holds tx_lock, which is
- * dropped.
+ * The head is not complete, or the queue is empty: -ENOENT; else as vi_send_done_slow().  Caller holds tx_lock, which
+ * is dropped.
  */
 int vi_send_done_rest(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
 /* The queue is empty: -ENOENT.  Caller holds rx_lock, which is dropped. */
@@ -42,8 +42,8 @@ int vi_recv_done_rest(struct vi_vi *vi);
 int vi_send_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
 int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
 /*
- * A poll did not simply complete the head; returns as vi_recv_done().  Caller holds rx_lock, which is dropped; `came`
- * is the result of poll_recv().
+ * A poll did not simply complete the head; 1, 2, 0 or an error, as vi_recv_done().  Caller holds rx_lock, which is
+ * dropped; `came` is the result of poll_recv().
  */
 int vi_recv_done_polled(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
 

@@ -35,7 +35,10 @@ static inline int vi_send_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return got;
 }
 
-/* As vi_send_done_locked(), but takes tx_lock itself. */
+/*
+ * Takes the head of the send queue, after a poll if it is in progress.  1: it completed without error; 2: with error;
+ * 0: in progress; -ENOENT: empty; -EINVAL: stale id.  Takes tx_lock.
+ */
 static inline int vi_send_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
 	if (u_unlikely(!u_biased_enter(&vi->tx_lock, false)))
@@ -50,7 +53,11 @@ static inline bool vi_nothing_rung(struct vi_vi *vi)
 	return vi->nic->ops->doorbell_rung(vi->nic);
 }
 
-/* As vi_send_done_locked(), for the receive queue and rx_lock. */
+/*
+ * Takes the head of the receive queue, after a poll if it is in progress.  1: it completed without error; 2: with
+ * error; 0: in progress; -ENOENT: empty; -EINVAL: stale id.  *desc_out is set only with 1 and 2.  Caller holds
+ * rx_lock, which is dropped.
+ */
 static inline int vi_recv_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
 	int got, came;
@@ -69,7 +76,10 @@ static inline int vi_recv_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return got;
 }
 
-/* As vi_recv_done_locked(), but takes rx_lock itself. */
+/*
+ * Takes the head of the receive queue, after a poll if it is in progress.  1: it completed without error; 2: with
+ * error; 0: in progress; -ENOENT: empty; -EINVAL: stale id.  Takes rx_lock.
+ */
 static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
 	if (u_unlikely(!u_biased_enter(&vi->rx_lock, false)))

@@ -65,7 +65,7 @@ static inline uint64_t vi_tpt_version(const struct vi_tpt *tpt)
 	return atomic_load_explicit(&tpt->version, memory_order_acquire);
 }
 
-/* The region of a live handle, or NULL. */
+/* The region of a live handle, or NULL.  Valid while the caller holds a lock of a VI of the NIC, or nic->lock. */
 static inline struct vi_region *vi_tpt_region(const struct vi_tpt *tpt, uint32_t handle)
 {
 	uint32_t slot = handle & ((1u << VI_TPT_SLOT_BITS) - 1);

@@ -50,7 +50,7 @@ static void cancellation_point(const struct waiter *w)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 
-/* Runs `wait` so that it may be cancelled at its cancellation points, and nowhere else. */
+/* Runs `wait` so that it may be cancelled at its cancellation points, and nowhere else.  Returns its result. */
 static int wait_long(struct waiter *w, int (*wait)(struct waiter *))
 {
 	int got;
@@ -108,7 +108,10 @@ static int sleep_until(struct waiter *w)
 	return got;
 }
 
-/* As sleep_until(), counted as a sleeper, whom other threads then wake. */
+/*
+ * As sleep_until(), counted as a sleeper, whom other threads then wake.  Returns the value of try(), 0 at the
+ * deadline.
+ */
 static int sleep_on(struct waiter *w)
 {
 	int got;

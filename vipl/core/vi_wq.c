@@ -163,7 +163,7 @@ U_COLD int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t han
 
 /*
  * Hands the leading run of complete entries to the consumer: writes their descriptors, moves `done`, and announces it.
- * An incomplete first entry: nothing.  Caller holds the lock, here and below.
+ * An incomplete first entry: nothing.  Caller holds the lock.
  */
 static void advance_done(struct vi_wq *wq)
 {
@@ -200,7 +200,7 @@ void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t leng
 
 /*
  * Completes all incomplete entries from n on with `status` and their operation, and announces them; nothing is left to
- * be started.
+ * be started.  Caller holds the lock.
  */
 static void flush_from(struct vi_wq *wq, uint32_t n, uint32_t status)
 {

@@ -120,7 +120,7 @@ static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi
 
 /*
  * As vi_wq_complete_next() for the `count` entries from `done` on, which get the same status and length, and are
- * announced together.
+ * announced together.  Caller holds the lock.
  */
 static inline void vi_wq_complete_run(struct vi_wq *wq, bool is_recv, uint32_t count,
 				      uint32_t status, uint32_t length)
@@ -202,7 +202,7 @@ static inline bool vi_wq_head_done(const struct vi_wq *wq)
 	return wq->head != atomic_load_explicit(&wq->done, memory_order_relaxed);
 }
 
-/* vi_wq_pop() for a queue whose head is complete: 1 or 2.  Caller holds the lock. */
+/* Dequeues the head of a queue where that is complete.  1: without error; 2: with error.  Caller holds the lock. */
 static inline int vi_wq_take(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
 {
 	struct vi_wqe *wqe = vi_wqe(wq, wq->head++);

@@ -70,8 +70,8 @@ int u_affinity_move_irq(const char *folder, int irq, const struct u_place_decisi
 			char out[U_PLACE_TEXT]);
 
 /*
- * For tests: the memory node of the adapter with the lowest number that has one, in a folder such as /sys/class/misc;
- * U_TOPO_NONE: there is none.
+ * The memory node of the adapter with the lowest number that has one; U_TOPO_NONE: there is none.  `folder` is
+ * /sys/class/misc except in tests.
  */
 int u_affinity_node(const char *folder);
 

@@ -7,6 +7,7 @@
 
 #include "api.h"
 
+/* The 4 bytes at `value`, of an integer or a float, as they are: nothing is converted. `value` may be unaligned. */
 static inline uint32_t bits32(const void *value)
 {
 	uint32_t bits;
@@ -15,6 +16,7 @@ static inline uint32_t bits32(const void *value)
 	return bits;
 }
 
+/* As bits32(), for 8 bytes. */
 static inline uint64_t bits64(const void *value)
 {
 	uint64_t bits;

@@ -78,7 +78,7 @@ API(void, shmem_team_destroy, (shmem_team_t handle))
 
 /* ---- Contexts -------------------------------------------------------------------------------- */
 
-/* 0; or -1 with *ctx SHMEM_CTX_INVALID. */
+/* 0; or -1 with *ctx SHMEM_CTX_INVALID, also where the handle is SHMEM_TEAM_INVALID. */
 static int create_ctx(const char *fn, shmem_team_t handle, long options, shmem_ctx_t *ctx)
 {
 	struct osh_team *team = osh_team(handle);

@@ -28,7 +28,7 @@ enum kind { KIND_I16, KIND_U16, KIND_I32, KIND_U32, KIND_I64, KIND_U64 };
 
 /*
  * The element at p as it is now, widened: one of a signed type is sign-extended, as the values are to which it is
- * compared.
+ * compared. The load acquires.
  */
 static ALWAYS_INLINE uint64_t element(enum kind kind, const void *p)
 {
@@ -46,6 +46,7 @@ static ALWAYS_INLINE uint64_t element(enum kind kind, const void *p)
 	}
 }
 
+/* Does «now CMP value» hold? Both are widened as element() does it; a `cmp` that is not known counts as GE. */
 static ALWAYS_INLINE bool compares(enum kind kind, uint64_t now, int cmp, uint64_t value)
 {
 	bool is_signed = kind == KIND_I16 || kind == KIND_I32 || kind == KIND_I64;
@@ -87,6 +88,7 @@ static ALWAYS_INLINE bool left_out(const struct elements *s, size_t i)
 	return s->status != NULL && s->status[i] != 0;
 }
 
+/* Does the comparison of element i hold now, with a value of its own where there are `values`? Ignores its status. */
 static ALWAYS_INLINE bool holds_at(enum kind kind, const struct elements *s, size_t i)
 {
 	uint64_t value = s->value;
@@ -106,8 +108,8 @@ static bool is_empty(const struct elements *s)
 }
 
 /*
- * Where a search begins. It is another place each time, so each element that satisfies its comparison is
- * found first some time, whatever the others do.
+ * Where a search begins, below n; 0 for n = 0. It is a random place each time, so each element that satisfies its
+ * comparison is found first some time, whatever the others do.
  */
 static size_t begin(size_t n)
 {
@@ -119,7 +121,7 @@ static size_t begin(size_t n)
 	return n <= 1 ? 0 : (size_t)((state >> 32) * (uint64_t)(uint32_t)n >> 32);
 }
 
-/* The first element from i to end - 1 whose comparison holds, or SIZE_MAX. */
+/* The first element from i to end - 1 that is not left out and whose comparison holds, or SIZE_MAX. */
 static ALWAYS_INLINE size_t find_between(enum kind kind, const struct elements *s, size_t i,
 					 size_t end)
 {
@@ -129,7 +131,7 @@ static ALWAYS_INLINE size_t find_between(enum kind kind, const struct elements *
 	return SIZE_MAX;
 }
 
-/* An element whose comparison holds, not always the first, or SIZE_MAX. */
+/* An element that is not left out and whose comparison holds, not always the first, or SIZE_MAX; does not wait. */
 static ALWAYS_INLINE size_t find_any(enum kind kind, const struct elements *s)
 {
 	size_t from = begin(s->n);
@@ -138,7 +140,10 @@ static ALWAYS_INLINE size_t find_any(enum kind kind, const struct elements *s)
 	return found != SIZE_MAX ? found : find_between(kind, s, 0, from);
 }
 
-/* Puts the elements whose comparison holds into `indices`, and returns how many they are. */
+/*
+ * Puts the indices of the elements that are not left out and whose comparison holds into `indices`, in rising order,
+ * and returns how many they are; does not wait.
+ */
 static ALWAYS_INLINE size_t find_some(enum kind kind, const struct elements *s, size_t *indices)
 {
 	size_t count = 0;
@@ -151,6 +156,7 @@ static ALWAYS_INLINE size_t find_some(enum kind kind, const struct elements *s, 
 
 /* ---- Waits and tests, for a representation that is constant where they are inlined ------------ */
 
+/* Waits until the comparison holds for the one variable; `fn` is the routine that a report of the wait names. */
 static ALWAYS_INLINE void wait_one(enum kind kind, const char *fn, const void *ivar, int cmp,
 				   uint64_t value)
 {
@@ -161,6 +167,10 @@ static ALWAYS_INLINE void wait_one(enum kind kind, const char *fn, const void *i
 	osh_wait_end(&w);
 }
 
+/*
+ * Waits for each element that is not left out, one after the other: each has satisfied its comparison at some time,
+ * not all at once. Returns at once where all are left out.
+ */
 static ALWAYS_INLINE void wait_all(enum kind kind, const struct elements *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -174,7 +184,7 @@ static ALWAYS_INLINE void wait_all(enum kind kind, const struct elements *s)
 	}
 }
 
-/* Waits for one; SIZE_MAX at once where every element is left out. */
+/* Waits for one, and returns its index; SIZE_MAX at once where every element is left out. */
 static ALWAYS_INLINE size_t wait_any(enum kind kind, const struct elements *s)
 {
 	struct osh_wait w = OSH_WAIT(s->fn, NULL);
@@ -188,7 +198,7 @@ static ALWAYS_INLINE size_t wait_any(enum kind kind, const struct elements *s)
 	return found;
 }
 
-/* Waits for at least one; 0 at once where every element is left out. */
+/* As find_some(), but waits for at least one; 0 at once where every element is left out. */
 static ALWAYS_INLINE size_t wait_some(enum kind kind, const struct elements *s, size_t *indices)
 {
 	struct osh_wait w = OSH_WAIT(s->fn, NULL);
@@ -202,7 +212,7 @@ static ALWAYS_INLINE size_t wait_some(enum kind kind, const struct elements *s, 
 	return count;
 }
 
-/* 1: the comparisons of all that are not left out hold; or 0. */
+/* 1: the comparisons of all that are not left out hold, or all are left out; or 0. Does not wait. */
 static ALWAYS_INLINE int test_all(enum kind kind, const struct elements *s)
 {
 	for (size_t i = 0; i < s->n; i++)

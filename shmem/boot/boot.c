@@ -65,7 +65,7 @@ static int refuse(char error[BOOT_TEXT_MAX])
 			  "or set SHMEM_VIADUCT_SINGLETON=1 for a job of one PE");
 }
 
-/* The first of the back ends that is announced, or NULL. */
+/* The first of the back ends that the environment announces, in the order of `backs`, or NULL. */
 static const struct boot_back *choose(void)
 {
 	size_t i;
@@ -77,7 +77,10 @@ static const struct boot_back *choose(void)
 	return NULL;
 }
 
-/* Sets the id of the job, a number that all its PEs have, and no other job: PE 0 draws it. 0 or -errno. */
+/*
+ * Sets the id of the job, a number that all its PEs have, and no other job: PE 0 draws it. 0 or -errno. It is an
+ * exchange, for which the back end has to have joined, and which all PEs call.
+ */
 static int draw_id(struct boot_job *job)
 {
 	uint64_t mine = 0, *all;
@@ -94,7 +97,10 @@ static int draw_id(struct boot_job *job)
 	return rc;
 }
 
-/* Joins by the chosen back end. 0, or -errno with a line; where no id can be drawn the job is ended. */
+/*
+ * Joins by the chosen back end. 0, or -errno with a line. Where no id can be drawn the launcher is asked to end the
+ * job, and the function returns.
+ */
 static int start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	int rc = boot.chosen->start(job, error);
@@ -203,8 +209,8 @@ static _Noreturn void leave_again(void)
 }
 
 /*
- * Says why, asks the launcher to end the job, and ends the process; once boot_exit() was called it waits for that end
- * instead.
+ * Says why, unless that is NULL, asks the launcher to end the job, and ends the process by _exit(). Outside of a job,
+ * and in a child of fork, the launcher is not asked. Once boot_exit() was called it waits for that end instead.
  */
 static _Noreturn void end(int status, const char *why, bool lost)
 {
@@ -242,8 +248,8 @@ static void tell_once(void)
 }
 
 /*
- * A thread that ends the process after BOOT_EXIT_S, wherever exit() stands: another thread may keep a stream of stdio
- * locked for ever.
+ * The body of a thread that ends the process after BOOT_EXIT_S, wherever exit() stands: another thread may keep a
+ * stream of stdio locked for ever. A launcher that was not told before is told then.
  */
 static void *leave_late(void *unused)
 {
@@ -252,7 +258,7 @@ static void *leave_late(void *unused)
 	_exit(leaving.status);
 }
 
-/* Starts a thread that no signal of the program interrupts. 0 or an errno. */
+/* Starts a thread that no signal of the program interrupts. 0; or an errno, positive, without a thread. */
 static int thread_begin(pthread_t *thread, void *(*run)(void *))
 {
 	sigset_t all, before;
@@ -265,6 +271,7 @@ static int thread_begin(pthread_t *thread, void *(*run)(void *))
 	return rc;
 }
 
+/* The body of a thread of boot_flush(), which waits for ever if another thread keeps a stream locked. */
 static void *flush_all(void *unused)
 {
 	fflush(stdout); /* before one that a thread has locked */

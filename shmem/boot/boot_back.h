@@ -28,7 +28,7 @@ struct boot_back {
 
 extern const struct boot_back boot_local, boot_pmix, boot_pmi1, boot_single;
 
-/* Writes the line and returns `rc`. */
+/* Writes the line, cut to BOOT_TEXT_MAX, and returns `rc`. */
 int boot_error(char error[BOOT_TEXT_MAX], int rc, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -37,7 +37,7 @@ int boot_send_all(int fd, const void *data, size_t bytes);
 /* Receives all bytes, whatever interrupts. 0 or -errno; at the end of the stream -ECONNRESET. */
 int boot_recv_all(int fd, void *data, size_t bytes);
 
-/* A whole text of digits as a number up to `max`.  0 or -EINVAL. */
+/* A whole text of digits as a number.  0; or -EINVAL: NULL, empty, not digits alone, or above `max`. */
 int boot_number(const char *text, unsigned int max, unsigned int *out);
 
 #endif

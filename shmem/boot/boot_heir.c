@@ -9,6 +9,7 @@
 
 #define FOREFATHERS_MAX 64
 
+/* Opens /proc/PID/WHAT for reading; the caller closes it. NULL: no such process, or not readable. */
 static FILE *open_proc(pid_t pid, const char *what)
 {
 	char path[64];
@@ -29,7 +30,8 @@ static bool is_same(const char *entry, const char *name)
 
 /*
  * Has that process all variables of `names` with the values that this one has? What it was given when it was executed
- * counts: that is where launchers put their variables.
+ * counts: that is where launchers put their variables. False also where this process lacks one, or the other's cannot
+ * be read.
  */
 static bool was_given(pid_t pid, const char *const names[])
 {
@@ -50,7 +52,7 @@ static bool was_given(pid_t pid, const char *const names[])
 	return found == wanted;
 }
 
-/* Has that process mapped a file whose name begins with one of these? */
+/* Has that process mapped a file whose name, without folders, begins with one of these? False: or it is unreadable. */
 static bool uses(pid_t pid, const char *const libraries[])
 {
 	FILE *f = open_proc(pid, "maps");

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 
 /*
- * Has another process joined under the same name, and started this one?  That is: does a forefather that
+ * Has another process joined under the same name, and started this one?  That is: does a forefather (up to the first
+ * that was not) that
  * was given the same values of the variables `names` use one of `libraries` (the beginnings of their names)?  A shell
  * between the launcher and this process does not.  Both lists end with NULL.  A process that has ended meanwhile, or
  * is linked statically, is not found.

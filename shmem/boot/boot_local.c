@@ -25,6 +25,7 @@ static struct {
 	char *statuses;		   /* of all PEs; once mapped they stay */
 } local = { .sock = -1, .control = -1 };
 
+/* Is VIADUCT_OSHRUN set, and not empty? Whether it names a socket is seen by local_start(). */
 static bool local_announced(void)
 {
 	const char *text = secure_getenv(BOOT_WIRE_VARIABLE);
@@ -32,7 +33,10 @@ static bool local_announced(void)
 	return text != NULL && text[0] != '\0';
 }
 
-/* Finds the socket that the variable names, if it is still there. 0, -EINVAL, -EBADF: another file; or -errno. */
+/*
+ * Finds the socket that the variable names, if it is still there, and sets FD_CLOEXEC. 0; -EINVAL: no such text;
+ * -EBADF: another file; or -errno.
+ */
 static int local_socket(int *out)
 {
 	uint64_t inode;
@@ -51,8 +55,8 @@ static int local_socket(int *out)
 }
 
 /*
- * Receives a head and the two descriptors that come with its first byte. 0 or -errno; what is in fds is the caller's,
- * also then.
+ * Receives a head and the two descriptors that come with its first byte. 0 or -errno, -EMFILE: too many are open. What
+ * is in fds, which the caller has set to -1, is the caller's, also then.
  */
 static int welcome_head(struct boot_wire_head *head, int fds[2])
 {
@@ -102,7 +106,7 @@ static int welcome_receive(struct boot_wire_welcome *w, int fds[2])
 	return rc == 0 ? boot_wire_check_welcome(w) : rc;
 }
 
-/* Maps the statuses of all PEs, the first time. */
+/* Maps the statuses of all PEs, the first time, and leaves fd open. 0; -EPROTO: the file is too small; or -errno. */
 static int statuses_map(int fd, uint32_t n_pes)
 {
 	size_t len = (size_t)n_pes * BOOT_WIRE_STATUS_STRIDE;
@@ -120,7 +124,7 @@ static int statuses_map(int fd, uint32_t n_pes)
 	return 0;
 }
 
-/* From now on the kernel kills this process when oshrun ends. */
+/* From now on the kernel kills this process, by SIGKILL, when oshrun ends. 0 or -errno. */
 static int control_watch(int fd)
 {
 	if (fcntl(fd, F_SETOWN, getpid()) != 0 || fcntl(fd, F_SETSIG, SIGKILL) != 0 ||
@@ -129,6 +133,7 @@ static int control_watch(int fd)
 	return 0;
 }
 
+/* Closes both; -1 is none. */
 static void fds_close(const int fds[2])
 {
 	if (fds[0] >= 0)
@@ -137,7 +142,7 @@ static void fds_close(const int fds[2])
 		close(fds[1]);
 }
 
-/* Says JOIN, and takes statuses and control socket from the WELCOME. 0 or -errno. */
+/* Says JOIN, and takes statuses and control socket from the WELCOME. 0; or -errno, with nothing left open. */
 static int local_join(struct boot_wire_welcome *w)
 {
 	struct boot_wire_head join = boot_wire_head(BOOT_WIRE_JOIN, 0, 0);
@@ -160,6 +165,10 @@ static int local_join(struct boot_wire_welcome *w)
 	return 0;
 }
 
+/*
+ * Joins: start() of boot_back.h. Each start reads the variable again. From then on the end of oshrun kills this
+ * process.
+ */
 static int local_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	struct boot_wire_welcome w;
@@ -188,7 +197,7 @@ static int local_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-/* Exchanges, and checks that the result is that of this exchange. 0 or -errno. */
+/* Exchanges, and checks that the result is that of this exchange. 0 or -errno, -EPROTO: it is another. */
 static int local_exchange(const void *mine, size_t bytes, void *all)
 {
 	struct boot_wire_head head =
@@ -217,7 +226,10 @@ static int local_barrier(void)
 	return local_exchange(NULL, 0, NULL);
 }
 
-/* Detaches the control socket: its hang-up no longer ends this process.  -1 if there is none. */
+/*
+ * Detaches the control socket and returns it, open: its hang-up no longer ends this process.  -1: there is none, or
+ * another thread has taken it.
+ */
 static int control_take(void)
 {
 	int fd = atomic_exchange(&local.control, -1);
@@ -251,7 +263,7 @@ static void await_told(void)
 		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 }
 
-/* Sends an ABORT, with `why` cut to what fits; a failure is not told. */
+/* Sends an ABORT, with `why`, or NULL, cut to what fits and the lowest 8 bits of the status; a failure is not told. */
 static void tell_abort(int control, int status, const char *why, bool lost)
 {
 	struct {

@@ -11,6 +11,7 @@ static bool no_pmix_announced(void)
 	return secure_getenv("PMIX_NAMESPACE") != NULL && secure_getenv("PMI_FD") == NULL;
 }
 
+/* Returns -ENOTSUP with a line, always. */
 static int no_pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	return boot_error(

@@ -45,7 +45,10 @@ static bool pmi_announced(void)
 	return secure_getenv("PMI_FD") != NULL && !boot_is_heir(names, libraries);
 }
 
-/* Receives a line into pmi.line. 0 or -errno. The launcher says nothing unless asked, so nothing follows a line. */
+/*
+ * Receives a line into pmi.line, without its end. 0; -EPROTO: longer than that, or more than a line; or -errno. The
+ * launcher says nothing unless asked, so nothing follows a line.
+ */
 static int receive(void)
 {
 	size_t got = 0;
@@ -68,7 +71,8 @@ static int receive(void)
 }
 
 /*
- * Sends a line and receives the answer, into pmi.line. 0; -EPROTO: another than `answer`; -EIO: a refusal; or -errno.
+ * Sends a line, which has its '\n', and receives the answer, into pmi.line. 0; -EPROTO: another than `answer`; -EIO: a
+ * refusal; or -errno.
  */
 static int ask(const char *line, const char *answer)
 {
@@ -81,7 +85,7 @@ static int ask(const char *line, const char *answer)
 
 /* ---- joining ---- */
 
-/* Asks how long names and values may be, and sets pmi.part. 0 or -errno. */
+/* Asks how long names and values may be, and sets pmi.part. 0; -ENOSPC: too short for the names here; or -errno. */
 static int limits(void)
 {
 	unsigned int name, key, value;
@@ -103,7 +107,7 @@ static int limits(void)
 	return 0;
 }
 
-/* Begins PMI-1, and learns the name of the table. 0 or -errno. */
+/* Begins PMI-1 on pmi.fd, and learns the length of values and the name of the table. 0 or -errno. */
 static int connect_launcher(void)
 {
 	unsigned int version;
@@ -122,7 +126,7 @@ static int connect_launcher(void)
 	return rc;
 }
 
-/* Takes socket, PE and size from the environment. 0 or -EINVAL. */
+/* Takes socket, PE and size from the environment, into `pmi`. 0; or -EINVAL, with pmi.fd as before. */
 static int find_launcher(void)
 {
 	unsigned int fd;
@@ -139,6 +143,7 @@ static int find_launcher(void)
 	return 0;
 }
 
+/* Joins: start() of boot_back.h. A process connects the first time only; later starts take what that has found. */
 static int pmi_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	int rc = 0;
@@ -175,6 +180,7 @@ static void key(char out[KEY_BYTES], unsigned int pe, size_t part)
 	snprintf(out, KEY_BYTES, "viaduct-%u-%u-%u", pmi.exchanges, pe, (unsigned int)part);
 }
 
+/* Puts `bytes` bytes, at most pmi.part, as part number `part` of this PE's data in this exchange. 0 or -errno. */
 static int put_part(const unsigned char *data, size_t bytes, size_t part)
 {
 	char line[BOOT_PMI1_LINE_MAX], name[KEY_BYTES], hex[BOOT_PMI1_LINE_MAX / 2 + 1];
@@ -185,6 +191,7 @@ static int put_part(const unsigned char *data, size_t bytes, size_t part)
 	return ask(line, "put_result");
 }
 
+/* Gets part number `part` of a PE's data in this exchange. 0 or -errno, -EINVAL: it has not exactly `bytes` bytes. */
 static int get_part(unsigned int pe, unsigned char *data, size_t bytes, size_t part)
 {
 	char line[BOOT_PMI1_LINE_MAX], name[KEY_BYTES], hex[BOOT_PMI1_LINE_MAX / 2 + 1];
@@ -198,7 +205,7 @@ static int get_part(unsigned int pe, unsigned char *data, size_t bytes, size_t p
 	return rc == 0 ? boot_pmi1_from_hex(hex, data, bytes) : rc;
 }
 
-/* Puts or gets one PE's data in its parts. 0 or -errno. */
+/* Gets a PE's data in its parts, or puts this PE's own, whatever `pe` is. 0 or -errno. */
 static int all_parts(unsigned int pe, bool put, unsigned char *data, size_t bytes)
 {
 	size_t at, n;
@@ -217,6 +224,7 @@ static int pmi_barrier(void)
 	return ask("cmd=barrier_in\n", "barrier_out");
 }
 
+/* boot_exchange(); `all` may have this PE's own bytes in place already. */
 static int pmi_exchange(const void *mine, size_t bytes, void *all)
 {
 	unsigned char *out = all;
@@ -254,7 +262,7 @@ __attribute__((destructor)) static void pmi_finalize(void)
 	pmi.fd = -1;
 }
 
-/* Asks for the end of the job, without saying why. */
+/* Asks for the end of the job, without saying why; returns, and ignores a failure. */
 static void pmi_abort(int status, const char *why, bool lost)
 {
 	char line[64];

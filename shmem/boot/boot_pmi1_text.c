@@ -7,7 +7,7 @@
 
 #define NUMBER_MAX 16
 
-/* Where the value of a name begins, or NULL. */
+/* Where the value of a name begins, which ends at the next blank or with the line; or NULL. */
 static const char *value_at(const char *line, const char *name)
 {
 	size_t len = strlen(name);

@@ -43,7 +43,7 @@ static bool pmix_announced(void)
 	return secure_getenv("PMIX_NAMESPACE") != NULL && !boot_is_heir(names, libraries);
 }
 
-/* Loads the PMIx library. 0, or -ENOENT with a line. */
+/* Loads the PMIx library, which stays loaded, and finds its functions. 0, or -ENOENT with a line. */
 static int load(char error[BOOT_TEXT_MAX])
 {
 	const struct {
@@ -76,7 +76,7 @@ static int load(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-/* Asks for the number of PEs. 0, -ENODATA or -EPROTO. */
+/* Asks for the number of PEs. 0; -ENODATA: not told; -EPROTO: no number, or one that leaves no place for this PE. */
 static int job_size(unsigned int *out)
 {
 	pmix_proc_t all = pmix.me;
@@ -98,8 +98,8 @@ static int job_size(unsigned int *out)
 }
 
 /*
- * 0; or -EPROTO with a line: mpirun has started another number of processes than PMIx tells of. Launchers must not
- * take each PE of several for the only one of its job.
+ * 0, also where no variable of mpirun says a number; or -EPROTO with a line: mpirun has started another number of
+ * processes than PMIx tells of. Launchers must not take each PE of several for the only one of its job.
  */
 static int check_size(char error[BOOT_TEXT_MAX])
 {
@@ -126,7 +126,10 @@ static void finalize_at_exit(void)
 		pmix.finalize(NULL, 0);
 }
 
-/* Initialises PMIx, once in a process. 0, or -errno with a line. */
+/*
+ * Loads and initialises PMIx, where pmix.pid is 0: once in a process. 0; or -errno with a line, after PMIx was
+ * finalized again. Once it has succeeded, exit() finalizes PMIx if the job was left.
+ */
 static int join(char error[BOOT_TEXT_MAX])
 {
 	int rc = load(error);
@@ -156,6 +159,7 @@ static int join(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+/* Joins: start() of boot_back.h. PMIx is initialised the first time only; later starts take what that has found. */
 static int pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	int rc = pmix.pid == 0 ? join(error) : 0;
@@ -170,7 +174,7 @@ static int pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 
 /* ---- data ---- */
 
-/* Waits for all PEs; `collect`: brings what they have put. */
+/* Waits for all PEs; `collect`: brings what they have put. 0; or -ECONNRESET, whatever has failed. */
 static int fence(bool collect)
 {
 	pmix_proc_t all = pmix.me;
@@ -190,7 +194,7 @@ static int pmix_barrier(void)
 	return fence(false);
 }
 
-/* Puts data under a key, for the next fence. */
+/* Puts data under a key, for the next fence. 0 or -EIO. */
 static int put(const char *key, const void *data, size_t bytes)
 {
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT };
@@ -202,7 +206,7 @@ static int put(const char *key, const void *data, size_t bytes)
 	return 0;
 }
 
-/* Gets the data of a PE, which have to be `bytes` bytes. 0, -ENODATA or -EPROTO. */
+/* Gets what a PE has put under `key`. 0; -ENODATA: nothing; -EPROTO: not `bytes` bytes; then `data` is as before. */
 static int get(unsigned int pe, const char *key, void *data, size_t bytes)
 {
 	pmix_proc_t proc = pmix.me;
@@ -222,6 +226,7 @@ static int get(unsigned int pe, const char *key, void *data, size_t bytes)
 	return rc;
 }
 
+/* boot_exchange(); for 0 bytes it is a barrier. */
 static int pmix_exchange(const void *mine, size_t bytes, void *all)
 {
 	char key[32];

@@ -5,6 +5,7 @@
 
 #include "boot_back.h"
 
+/* Is SHMEM_VIADUCT_SINGLETON exactly "1"? */
 static bool single_announced(void)
 {
 	const char *text = secure_getenv("SHMEM_VIADUCT_SINGLETON");
@@ -12,6 +13,7 @@ static bool single_announced(void)
 	return text != NULL && strcmp(text, "1") == 0;
 }
 
+/* PE 0 of 1, always. Returns 0. */
 static int single_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	job->pe = 0;
@@ -19,6 +21,7 @@ static int single_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+/* Copies `mine` to `all`, which must not overlap. Returns 0. */
 static int single_exchange(const void *mine, size_t bytes, void *all)
 {
 	if (bytes > 0)

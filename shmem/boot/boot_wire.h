@@ -75,7 +75,7 @@ static inline int boot_wire_known(const struct boot_wire_head *h)
 	return h->version == BOOT_WIRE_VERSION ? 0 : -EPROTONOSUPPORT;
 }
 
-/* Checks the head of a frame from a PE.  0, -EPROTONOSUPPORT: another version; -EPROTO: no such frame. */
+/* Checks the head of a frame from a PE.  0, -EPROTONOSUPPORT: another version; -EPROTO: no such kind, or too long. */
 static inline int boot_wire_check_pe(const struct boot_wire_head *h)
 {
 	int rc = boot_wire_known(h);
@@ -115,7 +115,7 @@ static inline int boot_wire_check_welcome(const struct boot_wire_welcome *w)
 	return w->n_pes >= 1 && w->n_pes <= BOOT_WIRE_PES_MAX && w->pe < w->n_pes ? 0 : -EPROTO;
 }
 
-/* A descriptor and its inode, from the variable.  0 or -EINVAL. */
+/* A descriptor and its inode, from the text "FD:INODE", not NULL.  0; or -EINVAL with the outputs as before. */
 static inline int boot_wire_variable(const char *text, int *fd_out, uint64_t *inode_out)
 {
 	uint64_t v[2] = { 0, 0 };

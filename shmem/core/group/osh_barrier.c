@@ -63,7 +63,10 @@ static int choose(const struct osh_team *team)
 	return team->n <= TREE_MAX ? OSH_BARRIER_TREE : OSH_BARRIER_RING;
 }
 
-/* Waits until all members are in a barrier of this kind; a member in anything else ends the job. */
+/*
+ * Waits until all members of a team of two or more are in a barrier of this kind, which it sets as that of the team; a
+ * member in anything else ends the job.
+ */
 static void sync_members(const char *fn, struct osh_team *team, enum osh_kind kind)
 {
 	team->kind = kind;

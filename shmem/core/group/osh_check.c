@@ -20,6 +20,7 @@ struct arguments {
 };
 static_assert(sizeof(struct arguments) <= OSH_MSG_DATA, "arguments fit into a message");
 
+/* Where an address is; NULL, or one that is not symmetric, has the segment OSH_SEGMENTS. */
 static struct place place_of(const void *addr)
 {
 	size_t offset = 0;
@@ -29,8 +30,9 @@ static struct place place_of(const void *addr)
 }
 
 /*
- * Sends n bytes to the next member, and receives those of the one before, whose number in the world it returns. Each
- * member compares with one other, so a difference is seen somewhere.
+ * Sends n bytes, at most OSH_MSG_DATA, to the next member, and receives those of the one before, whose number in the
+ * world it returns. Each member compares with one other, so a difference is seen somewhere. The team has two members
+ * or more; its kind is OSH_KIND_CHECK afterwards.
  */
 static int swap(const char *fn, struct osh_team *team, const void *mine, void *theirs, size_t n)
 {
@@ -42,6 +44,7 @@ static int swap(const char *fn, struct osh_team *team, const void *mine, void *t
 	return team->pes[last];
 }
 
+/* Fills all of *a, with the name of the routine without «shmem_», cut to what fits. */
 static void fill(struct arguments *a, const char *fn, const void *dest, size_t n, int root)
 {
 	memset(a, 0, sizeof(*a));

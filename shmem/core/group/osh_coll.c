@@ -31,7 +31,10 @@ struct bcast {
 	bool flat;
 };
 
-/* Adds to *b from whom and to whom number r of n passes the data in a tree. */
+/*
+ * Adds to *b, which has neither yet, from whom and to whom number r of n passes the data in a tree; numbers count from
+ * the root.
+ */
 static void bcast_tree(struct bcast *b, int r, int n)
 {
 	int bit = 1;
@@ -157,7 +160,10 @@ static void collect_direct(const char *fn, struct osh_team *team, uint8_t *dest,
 	}
 }
 
-/* Each member passes on to the next what came last, so all links of a ring are busy with a block each. */
+/*
+ * As collect_direct(), but each member passes on to the next what came last, so all links of a ring are busy with a
+ * block each.
+ */
 static void collect_ring(const char *fn, struct osh_team *team, uint8_t *dest, const void *source,
 			 const size_t *at)
 {
@@ -171,7 +177,10 @@ static void collect_ring(const char *fn, struct osh_team *team, uint8_t *dest, c
 	}
 }
 
-/* Collects by the algorithm that the environment names, or else by the one for such a team and length. */
+/*
+ * Collects by the algorithm that the environment names, or else by the one for such a team and length; `at` as in
+ * collect_direct(), equal at all members. The caller has set the kind of the team.
+ */
 static void collect(const char *fn, struct osh_team *team, void *dest, const void *source,
 		    const size_t *at)
 {
@@ -184,8 +193,8 @@ static void collect(const char *fn, struct osh_team *team, void *dest, const voi
 }
 
 /*
- * Room for an offset for each member and one more, the first of them 0, for the caller to free; without memory the
- * job ends.
+ * Room for an offset for each member and one more, the first of them 0 and the others not set, for the caller to free;
+ * without memory the job ends.
  */
 static size_t *offsets(const char *fn, const struct osh_team *team)
 {
@@ -270,8 +279,8 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 }
 
 /*
- * Bytes over which the blocks of all members are spread, SIZE_MAX if they are too many; a stride below 1 ends the
- * job.
+ * Bytes over which the blocks of all members, n elements each and not 0, are spread, SIZE_MAX if they are too many; a
+ * stride below 1 ends the job.
  */
 static size_t spread(const char *fn, const struct osh_team *team, ptrdiff_t stride, size_t elem,
 		     size_t n)

@@ -11,7 +11,7 @@
 #include "osh_msg.h"
 #include "osh_wait.h"
 
-/* Finds out where the other member's inbox for this one is, and maps it if that is near. */
+/* Notes in the flow where the other member's inbox for this one is, and maps it if that is near. */
 static OSH_COLD void open_flow(const char *fn, struct osh_team *team, int to)
 {
 	size_t offset = team->offsets[to] + (size_t)team->me * sizeof(struct osh_inbox);
@@ -23,7 +23,7 @@ static OSH_COLD void open_flow(const char *fn, struct osh_team *team, int to)
 		flow->theirs = (struct osh_inbox *)(osh_pe.peers[pe].at[OSH_HEAP] + offset);
 }
 
-/* Stores n bytes at offset `at` of this member's inbox at a far one. */
+/* Stores n bytes at offset `at` of this member's inbox at a far one, whose flow is open; they may arrive later. */
 static void put_far(const char *fn, struct osh_team *team, int to, size_t at, const void *data,
 		    size_t n)
 {
@@ -34,7 +34,7 @@ static void put_far(const char *fn, struct osh_team *team, int to, size_t at, co
 	osh_far_put(fn, &osh_ctx_internal, &t, data, n, false);
 }
 
-/* A wait for a member, which ends the job if that has left it. */
+/* Returns what osh_wait() takes to wait for a member: it ends the job if the member has left that. Does not wait. */
 static inline struct osh_wait msg_wait(const char *fn, const struct osh_team *team, int member)
 {
 	struct osh_wait w = OSH_WAIT_PE(fn, NULL, team->pes[member]);
@@ -50,7 +50,7 @@ static inline void copy(void *to, const void *from, size_t n)
 		memcpy(to, from, n);
 }
 
-/* Notes how many messages of this member the other has taken. */
+/* Notes how many messages of this member the other has taken; ignores a number below the last, or of more than sent. */
 static void note_taken(struct osh_flow *flow, uint64_t taken)
 {
 	/* A count of a peer: one that cannot be is not used. */
@@ -77,7 +77,7 @@ static OSH_COLD void read_ack(const char *fn, struct osh_team *team, int to)
 	note_taken(&team->flows[to], taken & OSH_COUNT_MASK);
 }
 
-/* May one more message be sent to a member? */
+/* May one more message be sent to a member? Does not wait; an acknowledgement that is none ends the job. */
 static inline bool has_room(const char *fn, struct osh_team *team, int to)
 {
 	struct osh_flow *flow = &team->flows[to];
@@ -117,7 +117,7 @@ void osh_msg_send(const char *fn, struct osh_team *team, int to, const void *dat
 	}
 }
 
-/* Stores at a member how many of its messages this one has taken. */
+/* Stores at a member how many of its messages this one has taken, and notes that it was told. */
 static void tell_taken(const char *fn, struct osh_team *team, int from)
 {
 	struct osh_flow *flow = &team->flows[from];
@@ -133,7 +133,7 @@ static void tell_taken(const char *fn, struct osh_team *team, int from)
 		put_far(fn, team, from, offsetof(struct osh_inbox, ack), &taken, sizeof(taken));
 }
 
-/* Ends the job: the next message of a member is of another kind. */
+/* Ends the job, with a line about `kind`: the next message of a member has that one, not the kind of the team. */
 static _Noreturn OSH_COLD void unexpected(const char *fn, const struct osh_team *team, int from,
 					  unsigned int kind)
 {
@@ -160,8 +160,8 @@ static _Noreturn OSH_COLD void unexpected(const char *fn, const struct osh_team 
 }
 
 /*
- * Returns whether `seq` is that of the next message, and not of the one that the slot had before: its place is used
- * again after OSH_MSG_SLOTS.  Any other, also of another kind of collective, ends the job.
+ * Returns whether `seq` is that of the next message; false: that of the one that the slot had before, as its place is
+ * used again after OSH_MSG_SLOTS.  Any other, also of another kind of collective, ends the job.
  */
 static inline bool is_next(const char *fn, const struct osh_team *team, int from, uint64_t seq)
 {

@@ -17,7 +17,10 @@ void osh_msg_send(const char *fn, struct osh_team *team, int to, const void *dat
  * job.
  */
 bool osh_msg_is_there(const char *fn, const struct osh_team *team, int from);
-/* Waits for the next message of a member and takes it; one of another kind than that of the team ends the job. */
+/*
+ * Waits for the next message of a member and takes it, n bytes, as many as were sent; one of another kind than that of
+ * the team ends the job.
+ */
 void osh_msg_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
 
 /* Tells a member that the puts before are there. */

@@ -126,7 +126,8 @@ static void reduce_rounds(const char *fn, struct osh_team *team, uint8_t *acc, s
 }
 
 /*
- * Combines by messages, with reduce_flat() or reduce_rounds(), a vector that is copied, since dest may be the source.
+ * Combines by messages, with reduce_flat() or reduce_rounds(), a vector of at most BLOCK bytes, which is copied, since
+ * dest may be the source.
  */
 static void reduce_short(const char *fn, struct osh_team *team, int algorithm, void *dest,
 			 const void *source, size_t elem, size_t bytes, osh_combine combine)
@@ -143,7 +144,7 @@ static void reduce_short(const char *fn, struct osh_team *team, int algorithm, v
 
 /* ---- shared -------------------------------------------------------------------------------- */
 
-/* Where the memory of a member, a near one, is mapped; an address that is not symmetric ends the job. */
+/* Where the n bytes of member i, a near one, are mapped, after mapping them; an address not symmetric ends the job. */
 static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void *addr, size_t n)
 {
 	struct osh_target t;
@@ -195,7 +196,7 @@ struct stream {
 	uint64_t taken;		  /* chunks that were taken */
 };
 
-/* Takes a message of a member and counts it: data have come, or a buffer is free. */
+/* Waits for a message of a member and counts it: data have come, or a buffer is free. */
 static void await_message(struct stream *s, int from)
 {
 	uint8_t kind;
@@ -331,7 +332,7 @@ static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const
 
 /*
  * Returns the algorithm: the one that the environment names, where it can be used, or else the one for such a team
- * and length. `shared`: the memory of all members is mapped.
+ * and length. `shared`: all members are near, and the source is symmetric.
  */
 static int choose(const struct osh_team *team, size_t bytes, bool shared)
 {

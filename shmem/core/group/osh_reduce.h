@@ -11,10 +11,16 @@
  */
 typedef void (*osh_combine)(void *into, const void *from, size_t n);
 
-/* Combines `n` elements of `elem` bytes. 0, or -1 where `team` is NULL; any other fault ends the job. */
+/*
+ * Combines the `n` elements of `elem` bytes of all members, one by one, into the dest of all, which may be the source.
+ * 0, or -1 where `team` is NULL; any other fault ends the job. For n = 0 it waits for nobody.
+ */
 int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	       size_t n, osh_combine combine);
-/* Prefix combination; `exclusive`: without the member's own, and of zeros for the first. Returns as osh_reduce(). */
+/*
+ * Combines the elements of the members up to this one, into the dest of this one, which may be the source;
+ * `exclusive`: without the member's own, and zeros for the first. Returns as osh_reduce().
+ */
 int osh_scan(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	     size_t n, osh_combine combine, bool exclusive);
 

@@ -31,6 +31,7 @@ static struct {
 	struct pending_msg *list;
 } pending = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Are start, stride and size equal? The offsets are not compared. */
 static bool same_set(const struct set_msg *a, const struct set_msg *b)
 {
 	return a->start == b->start && a->log_stride == b->log_stride && a->n == b->n;
@@ -103,7 +104,7 @@ static void wait_for_set(const char *fn, const struct set_msg *mine, int from,
 
 /*
  * Makes the team of a set, in which this PE is number `me`, and waits for the blocks of all members; a failure ends
- * the job.
+ * the job. Takes the lock of `pending` itself; the caller puts the team on the list of sets.
  */
 static struct osh_team *set_create(const char *fn, const int *pes, const struct set_msg *set,
 				   int me)

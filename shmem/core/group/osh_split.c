@@ -15,8 +15,9 @@ struct split_msg {
 };
 
 /*
- * All members of `parent` tell each other the offsets of their blocks in the team that each is in,
- * NULL: in none.  0; or -1: one failed, or they do not agree.
+ * All members of `parent` tell each other the offsets of their blocks in the team that each is in, NULL: in none, and
+ * note those of the others in `team`.  `failed`: this PE has.  0; or -1, at all of them: one failed, or they do not
+ * agree in `what`; then `team` is the caller's to free.
  */
 static int agree(const char *fn, struct osh_team *parent, struct osh_team *team, bool failed,
 		 uint64_t what)
@@ -48,7 +49,7 @@ static int agree(const char *fn, struct osh_team *parent, struct osh_team *team,
 	return rc;
 }
 
-/* Frees a team of the program, which has no contexts; NULL is none. */
+/* Takes a team of the program, which has no contexts, off the list and frees it, with nobody told; NULL is none. */
 static void drop(struct osh_team *team)
 {
 	if (team == NULL)

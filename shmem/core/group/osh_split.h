@@ -15,8 +15,8 @@ int osh_team_split_strided(const char *fn, struct osh_team *parent, int start, i
 int osh_team_split_2d(const char *fn, struct osh_team *parent, int xrange, int x_num_contexts,
 		      void **x_made, int y_num_contexts, void **y_made);
 /*
- * Collective over the members, and ends the contexts. Does nothing for NULL; what is no team of the program ends the
- * job.
+ * Frees the team, collectively over the members, for which it waits, and ends its contexts. Does nothing for NULL; what
+ * is no team of the program, as the predefined ones, ends the job.
  */
 void osh_team_destroy(const char *fn, struct osh_team *team);
 

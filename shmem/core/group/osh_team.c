@@ -57,7 +57,7 @@ void osh_team_free(struct osh_team *team)
 	free(team);
 }
 
-/* Takes a block of the heap for the inboxes of n members, all of them empty. 0, or -1: no room. */
+/* Takes a block of the heap for the inboxes of n members, all of them empty, and the lock itself. 0, or -1: no room. */
 static int take_block(struct osh_team *team, int n)
 {
 	pthread_mutex_lock(&teams.lock);
@@ -104,7 +104,7 @@ struct osh_team *osh_team_alloc(const int *pes, int n, int me)
 
 /* ---- the first teams ------------------------------------------------------------------------- */
 
-/* A team whose blocks have one offset at all members, since each allocates alike. NULL: no memory. */
+/* A team whose blocks have one offset at all members, since all PEs have allocated alike so far. NULL: no memory. */
 static struct osh_team *first_team(const int *pes, int n, int me)
 {
 	struct osh_team *team = osh_team_alloc(pes, n, me);

@@ -55,37 +55,41 @@ static inline size_t osh_block_bytes(int n)
 
 extern struct osh_team *osh_world, *osh_shared;
 
-/* Makes the first teams. 0, or -1: out of memory. */
+/* Makes the first teams: osh_world, osh_shared and osh_setup_team. 0, or -1: out of memory; what was made stays. */
 int osh_teams_open(void);
-/* Ends all teams but those of active sets, with their contexts. */
+/* Ends all teams but those of active sets, with their contexts: the first ones and what the program has left. */
 void osh_teams_close(void);
 
 /* Its messages are those by which active sets are set up, and no others. */
 extern struct osh_team *osh_setup_team;
 
 /*
- * A team of these PEs, of which this one is number `me`; its offset is not known to the others yet.  NULL: no
+ * A team of these PEs, of which this one is number `me`, for osh_team_free(); `pes` is copied. It is on no list, and
+ * neither this PE nor the others know an offset yet: osh_team_note_block() has to follow for each member.  NULL: no
  * memory.
  */
 struct osh_team *osh_team_alloc(const int *pes, int n, int me);
 /* Notes where the block of a member is; an offset at which it cannot be ends the job. */
 void osh_team_note_block(const char *fn, struct osh_team *team, int member, uint64_t offset);
-/* Ends the teams of a list, with their contexts. */
+/* Frees the teams of a list, with their contexts, and leaves it empty; with nobody told. */
 void osh_teams_end(struct osh_team **list);
 
-/* Frees a team that has no contexts; NULL is none. */
+/* Frees a team that has no contexts and is on no list; NULL is none. */
 void osh_team_free(struct osh_team *team);
-/* Ends the contexts of a team. */
+/* Frees the contexts of a team, after completing their operations. */
 void osh_team_end_contexts(struct osh_team *team);
 
 /* Puts a team on the list of those that the program made; shmem_finalize ends what it leaves there. */
 void osh_team_remember(struct osh_team *team);
-/* Ends what osh_team_remember() did; does nothing for other teams. */
+/* Ends what osh_team_remember() did, and does not free the team; does nothing for other teams. */
 void osh_team_forget(struct osh_team *team);
-/* Is it a team that the program made, and has not destroyed? */
+/* Is it a team that the program made, and has not destroyed? Any address may be given. */
 bool osh_team_is_remembered(const struct osh_team *team);
 
-/* The team of a handle of the program's: NULL for SHMEM_TEAM_INVALID. In a child of fork() it ends the process. */
+/*
+ * The team of a handle of the program's: NULL for SHMEM_TEAM_INVALID, and outside of a job for the predefined ones. Any
+ * other value is taken for a team unchecked. In a child of fork() it ends the process.
+ */
 struct osh_team *osh_team(const void *handle);
 /* What the program calls the team. */
 void *osh_team_handle(struct osh_team *team);

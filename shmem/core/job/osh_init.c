@@ -98,8 +98,9 @@ static int open_all(char error[BOOT_TEXT_MAX])
 }
 
 /*
- * Completes all operations, and says that this PE is at its end. From here on it takes part in the last barrier only:
- * a wait for more, or for a lock of it, is in vain.
+ * Completes the operations of the default context and the library's own, and says that this PE is at its end. From here
+ * on it takes part in the last barrier only: a wait for more, or for a lock of it, is in vain. In a child of fork() it
+ * ends the process.
  */
 static void begin_end(const char *fn)
 {
@@ -111,7 +112,10 @@ static void begin_end(const char *fn)
 	atomic_store_explicit(&boot_status()->ending, 1, memory_order_release);
 }
 
-/* Says that this PE leaves the job. From here on it sends no message: a wait for one is in vain. */
+/*
+ * Says that this PE leaves the job, after completing the library's own operations. From here on it sends no message: a
+ * wait for one is in vain.
+ */
 static void leave(const char *fn)
 {
 	osh_quiet(&osh_ctx_internal);
@@ -141,7 +145,7 @@ static void close_all(const char *fn)
 
 /*
  * One shmem_finalize: the last of as many as shmem_init leaves the job, others are barriers; one too many prints a
- * line.
+ * line, and after shmem_global_exit it does nothing. Takes the lock itself.
  */
 static void finalize(const char *fn)
 {
@@ -180,8 +184,8 @@ static void finalize_at_exit(void)
 }
 
 /*
- * One shmem_init: the first joins the job, others are barriers. 0; or -1, after a line. `must`: a failure is the end
- * of the job.
+ * One shmem_init: the first joins the job, others are barriers. 0; or -1, after a line, with *provided as before.
+ * `must`: a failure is the end of the job, unless the level is no level. Takes the lock itself.
  */
 static int init(int requested, int *provided, bool must)
 {

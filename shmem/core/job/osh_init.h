@@ -7,11 +7,17 @@
 
 struct osh_team;
 
-/* 0; or -1 with a line on standard error. In a job it is a barrier. `provided` may be NULL. */
+/*
+ * Joins the job. 0; or -1 with a line on standard error, and what was opened by then stays open. In a job it is a
+ * barrier, and `requested` is ignored. `provided`: the level of the first call; may be NULL.
+ */
 int osh_init(int requested, int *provided);
 /* As osh_init() at the lowest level of threads, but a failure ends the job. */
 void osh_init_or_end(void);
-/* Leaves the job at the call that matches the first osh_init(); any other is a barrier. */
+/*
+ * Leaves the job at the call that matches the first osh_init(); any other is a barrier. One too many prints a line,
+ * and after osh_global_exit() or an end at exit it does nothing.
+ */
 void osh_finalize(void);
 /* Ends the job, and this process as boot_exit() does. */
 void osh_global_exit(int status) __attribute__((noreturn));
@@ -23,7 +29,10 @@ int osh_my_pe(void);
 int osh_n_pes(void);
 /* 1: the job has a PE of this number; 0: it has not. */
 int osh_pe_accessible(int pe);
-/* 1: the address is one of symmetric memory of the program, and valid at that PE; 0: it is not. */
+/*
+ * 1: the address is one of symmetric memory of the program, and valid at that PE, near or far; 0: it is not. In the
+ * heap it need not be allocated; variables are valid at PEs that run the same program.
+ */
 int osh_addr_accessible(const void *addr, int pe);
 /*
  * Where an object of a PE can be accessed here, after mapping it; NULL: it is far, not symmetric, or there is no such

@@ -73,6 +73,7 @@ static struct local **find_first(const long *lock)
 	return at;
 }
 
+/* Adds *l at the end of the list, which keeps it. The caller has the mutex. */
 static void append(struct local *l)
 {
 	struct local **at = &held.list;
@@ -118,7 +119,10 @@ static bool enter(const char *fn, long *lock, bool wait)
 	return mine || wait;
 }
 
-/* Ends the turn of this thread, and wakes the others; takes the mutex itself. */
+/*
+ * Ends the turn of the thread of this PE whose turn it is, and wakes the others; takes the mutex itself. Does nothing
+ * where only one thread may call.
+ */
 static void leave(long *lock)
 {
 	struct local **at, *l;

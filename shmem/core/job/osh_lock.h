@@ -3,13 +3,16 @@
 #ifndef OSH_LOCK_H
 #define OSH_LOCK_H
 
-/* Waits for the lock; an object that cannot be a lock ends the job. */
+/*
+ * Waits for the lock; an object that cannot be a lock ends the job. So does a PE that has it already, but with
+ * SHMEM_THREAD_MULTIPLE that waits, for another thread to clear it.
+ */
 void osh_set_lock(const char *fn, long *lock);
 /*
  * Completes the operations of the default context, then passes the lock on; if this PE has not got it, the job ends.
  */
 void osh_clear_lock(const char *fn, long *lock);
-/* Does not wait. 0: this PE has the lock now; 1: another has it, or another thread of this one. */
+/* Does not wait. 0: this PE has the lock now; 1: another has it or waits for it, or this one had it before. */
 int osh_test_lock(const char *fn, long *lock);
 
 #endif

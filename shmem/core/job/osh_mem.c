@@ -33,7 +33,7 @@ static OSH_COLD void exhausted(const char *fn, size_t n)
 		 fn, n, n == 1 ? " does" : "s do", used, all, longest);
 }
 
-/* Allocates, and is a barrier; n = 0 returns NULL without one. */
+/* Allocates, and is a barrier, also where there is no room; n = 0 returns NULL without one. `zero`: clears it. */
 static void *allocate(const char *fn, size_t alignment, size_t n, bool zero)
 {
 	void *p;
@@ -95,7 +95,10 @@ void osh_free(const char *fn, void *p)
 	osh_blocks_free(p);
 }
 
-/* Moves the content to a new place, and frees the old one; NULL: there is no room, and the old one stays. */
+/*
+ * Moves the content to a new place, and frees the old one, in this PE alone and without a barrier; NULL: there is no
+ * room, and the old one stays.
+ */
 static void *move(const char *fn, void *p, size_t old, size_t n)
 {
 	void *to = osh_blocks_alloc(n, OSH_HEAP_UNIT);

@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-/* A barrier, but for n = 0. NULL, at all PEs: the heap has no room, or n is 0. */
+/*
+ * A barrier, but for n = 0. NULL, at all PEs: the heap has no room, or n is 0. `hints` have no effect. As all of these,
+ * it ends the process outside of a job.
+ */
 void *osh_malloc(const char *fn, size_t n, long hints);
 /* As osh_malloc(), of zeros; a product that overflows has no room. */
 void *osh_calloc(const char *fn, size_t count, size_t size);

@@ -55,7 +55,7 @@ static void no_heap(size_t bytes, VIP_RETURN rc, char error[BOOT_TEXT_MAX])
 			bytes, VipxErrorString(rc));
 }
 
-/* Makes the segment of the heap. 0, or -1 with a line in `error`. */
+/* Makes the segment of the heap, the only one then, and sets internal_bytes. 0, or -1 with a line in `error`. */
 static int alloc_heap(char error[BOOT_TEXT_MAX])
 {
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
@@ -88,8 +88,8 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 }
 
 /*
- * Makes a piece the segment `data`. Variables that cannot be adopted stay where they are: then each access of another
- * PE is a message.
+ * Makes a piece the segment `data`. Variables that cannot be adopted stay where they are, and are only registered: then
+ * each access of another PE is a message, and no PE is near this one. After an error *data has neither base nor length.
  */
 static VIP_RETURN adopt_piece(struct osh_piece *piece, struct osh_segment *data)
 {
@@ -110,7 +110,7 @@ static VIP_RETURN adopt_piece(struct osh_piece *piece, struct osh_segment *data)
 	return rc;
 }
 
-/* Makes segments of the executable's variables. 0, or -1 with a line in `error`. */
+/* Makes segments of the executable's variables. 0, or -1 with a line in `error`; those made by then stay. */
 static int adopt_data(char error[BOOT_TEXT_MAX])
 {
 	struct osh_globals *g = &own.globals;
@@ -173,7 +173,7 @@ static bool is_here(const struct peer_info *c, const struct peer_info *mine)
 	return c->host_len == mine->host_len && memcmp(c->host, mine->host, c->host_len) == 0;
 }
 
-/* Notes what PE `pe` has told. */
+/* Notes in osh_pe.peers what PE `pe` has told, and whether it is near; `mine`: what this PE has told. */
 static void take_peer_info(int pe, const struct peer_info *c, const struct peer_info *mine)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
@@ -208,8 +208,8 @@ static void say_origins(int pe, const struct peer_info *theirs, const struct pee
 }
 
 /*
- * Tells all PEs of this one, and learns of them. 0; or -1 with a line: the job has ended, or they do not fit
- * together.
+ * Tells all PEs of this one, which has its segments by then, and learns of them; all PEs call it. Sets
+ * `oversubscribed`, too. 0; or -1 with a line: the job has ended, or they do not fit together.
  */
 static int exchange(char error[BOOT_TEXT_MAX])
 {

@@ -19,7 +19,7 @@ struct osh_origin {
 	char fabric[96]; /* VIADUCT_FABRIC: [USER:]NAME */
 };
 
-/* Fills *o for this process; what cannot be found out stays 0. */
+/* Fills *o for this process; what cannot be found out stays 0. Without VIADUCT_FABRIC the fabric is "default". */
 void osh_origin_read(struct osh_origin *o);
 
 /*

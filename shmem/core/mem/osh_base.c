@@ -12,7 +12,7 @@ void osh_say_pe(int pe)
 	snprintf(who, sizeof(who), "PE %d: ", pe);
 }
 
-/* The text as one line, also where it is too long. */
+/* Writes the text up to its first '\n', cut to what fits, without a '\n'. */
 static void format(char line[BOOT_TEXT_MAX], const char *fmt, va_list args)
 {
 	vsnprintf(line, BOOT_TEXT_MAX, fmt, args);

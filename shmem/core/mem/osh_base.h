@@ -50,7 +50,7 @@ static inline size_t osh_align_up(size_t n, size_t to)
 	return (n + to - 1) & ~(to - 1);
 }
 
-/* Prints one line about this PE on standard error. */
+/* Prints one line on standard error: "shmem: PE N: ", then the text up to its first '\n'. */
 void osh_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /*
  * Prints one line about this PE, and ends the job with status 1.  `lost`: another PE cannot be reached; the launcher

@@ -8,7 +8,7 @@
 /* From here on the caches do not hold the data. */
 #define OSH_COPY_LONG ((size_t)16 << 20)
 
-/* As memcpy(), for OSH_COPY_LONG bytes or more. */
+/* As memcpy(), but without a result, for OSH_COPY_LONG bytes or more; fewer are slow, not wrong. */
 void osh_copy_long(void *to, const void *from, size_t n);
 
 /* As memcpy(). */

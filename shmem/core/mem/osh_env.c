@@ -80,7 +80,7 @@ static const char *value_of(size_t i)
 	return getenv(name_of(i));
 }
 
-/* Is variable i set, and to something else than 0? */
+/* Is variable i set, and to something else than "0"? An empty text counts as set. */
 static bool is_set(size_t i)
 {
 	const char *value = value_of(i);
@@ -135,7 +135,7 @@ bool osh_env_size(const char *text, size_t *bytes)
 	return true;
 }
 
-/* The place of a word in a list with commas, where upper and lower case are equal, or -1. */
+/* The place, from 0, of a word in a list with ", " between, where upper and lower case are equal, or -1. */
 static int place_in(const char *list, const char *word)
 {
 	size_t n;

@@ -25,13 +25,17 @@ struct osh_env {
 
 extern struct osh_env osh_env;
 
-/* Fills osh_env from the environment. 0, or -EINVAL with one line about the variable that is not valid. */
+/*
+ * Fills osh_env from the environment. 0, or -EINVAL with one line about the variable that is not valid; then osh_env is
+ * filled in part.
+ */
 int osh_env_read(char error[BOOT_TEXT_MAX]);
 /* Prints name, value, default and meaning of each variable on standard output. */
 void osh_env_print(void);
 /*
- * A size as the specification writes it: a number, also with a fraction, and one of k m g t after
- * it; what follows that letter is ignored.  False: not valid.
+ * A size as the specification writes it: a number, also with a fraction, and one of k m g t, of either case, after
+ * it; what follows that letter is ignored.  Parts of a byte are rounded up.  False: not valid, or SIZE_MAX / 4 or
+ * more; *bytes is as before.
  */
 bool osh_env_size(const char *text, size_t *bytes);
 

@@ -30,16 +30,21 @@ struct osh_globals {
  * OSH_DATA_PIECES pieces.
  */
 void osh_globals_find(struct osh_globals *g);
-/* Does the address lie in a writable segment of the executable? */
+/* Does the address lie in a writable segment of the executable, adopted or not? */
 bool osh_globals_have(const void *addr);
 /*
- * Gives children of fork() a private copy of adopted pieces, which they would otherwise lack.  NULL ends that.  Its
- * handler of fork() is installed by the first call, which has to come before libraries that are used install theirs: in
+ * Gives children of fork() a private copy of adopted pieces of *g, which they would otherwise lack.  NULL ends that;
+ * *g has to exist until then.  Children also become processes without PEs (osh_state_leave_to_parent()), after NULL
+ * too.
+ * The handler of fork() is installed by the first call, which has to come before libraries in use install theirs: in
  * a child those run in this order, and may use variables that the linker has put into the executable (`environ`, those
  * of sanitizers).  0 or -errno.
  */
 int osh_globals_for_children(const struct osh_globals *g);
-/* A piece is about to be adopted, or was not: children that another thread makes meanwhile get it, too. */
+/*
+ * A piece is about to be adopted (true), or was not (false): children that another thread makes meanwhile get it, too.
+ * Waits while a thread forks.
+ */
 void osh_globals_adopted(struct osh_piece *piece, bool adopted);
 
 #endif

@@ -35,7 +35,7 @@ struct osh_heap {
 	uint32_t heads[CLASSES][SUBS];
 };
 
-/* The class of a block of so many units. */
+/* The class of a block of so many units, not 0. */
 static void class_of(size_t units, unsigned int *level, unsigned int *sub)
 {
 	unsigned int top = 63u - (unsigned int)__builtin_clzll(units);
@@ -86,7 +86,7 @@ static void list_remove(struct osh_heap *h, uint32_t i)
 	}
 }
 
-/* An entry for a new block, or NIL: no memory. May move all entries. */
+/* An entry for a new block, for the caller to fill, or NIL: no memory. May move all entries, and voids pointers. */
 static uint32_t entry_get(struct osh_heap *h)
 {
 	uint32_t i = h->spare;
@@ -152,7 +152,7 @@ void osh_heap_destroy(struct osh_heap *h)
 	free(h);
 }
 
-/* A free block of at least so many units, which stays in its list, or NIL. */
+/* A free block of at least so many units, which stays in its list, or NIL; may miss one that is hardly long enough. */
 static uint32_t find(const struct osh_heap *h, size_t units)
 {
 	unsigned int level, sub;
@@ -177,7 +177,10 @@ static uint32_t find(const struct osh_heap *h, size_t units)
 	return h->heads[level][__builtin_ctz(subs)];
 }
 
-/* Cuts block i, which is in no list, after `units`; what follows becomes a free block.  False: no memory. */
+/*
+ * Cuts block i, which is in no list, after `units`, at most its length; what follows becomes a free block, in its list.
+ * False: no memory, and the block is whole.
+ */
 static bool split(struct osh_heap *h, uint32_t i, size_t units)
 {
 	struct block *p;
@@ -230,7 +233,7 @@ static void give_back(struct osh_heap *h, uint32_t i)
 	list_add(h, i);
 }
 
-/* Marks block i, which is in no list, as used. */
+/* Marks block i, which is in no list, as used, and counts its units. */
 static void take(struct osh_heap *h, uint32_t i)
 {
 	struct block *p = &h->blocks[i];

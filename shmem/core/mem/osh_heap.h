@@ -15,7 +15,7 @@
 
 struct osh_heap;
 
-/* A region of `bytes`.  NULL: no memory. */
+/* A region of `bytes`, all free; has none of the region's memory itself.  NULL: no memory. */
 struct osh_heap *osh_heap_create(size_t bytes);
 void osh_heap_destroy(struct osh_heap *heap);
 
@@ -29,8 +29,8 @@ size_t osh_heap_length(const struct osh_heap *heap, size_t offset);
 /* Frees the block that begins at this offset. False: none does. */
 bool osh_heap_free(struct osh_heap *heap, size_t offset);
 /*
- * Makes the block that begins there longer or shorter where it is. False: none does, or there is no room; it stays as
- * it was.
+ * Makes the block that begins there longer or shorter where it is. False: none does, there is no room, or `bytes` is 0;
+ * it stays as it was. True without memory for a record: it is as long as asked, or longer.
  */
 bool osh_heap_resize(struct osh_heap *heap, size_t offset, size_t bytes);
 /* Is every byte of [offset, offset + bytes) in one block that is in use? */

@@ -17,7 +17,7 @@
 #define STACK_LEAST ((size_t)1 << 20)
 #define FDS_TRIED 8 /* a NIC takes as many */
 
-/* Has this process a limit of this kind? If so, the limit is in *out. */
+/* Has this process a limit of this kind, RLIMIT_...? If so, the limit is in *out, which otherwise stays as it is. */
 static bool is_limited(int limit, unsigned long long *out)
 {
 	struct rlimit rl;
@@ -57,6 +57,7 @@ static bool lacks_memory(size_t bytes, int protection)
 	return at == MAP_FAILED;
 }
 
+/* The body of a thread that ends at once. */
 static void *nothing(void *unused)
 {
 	return NULL;

@@ -9,7 +9,7 @@
 
 /*
  * Tries what such calls take: descriptors, `bytes` of shared memory, a thread.  Returns `text`: which limit
- * is in the way and how to raise it, or an empty text: it is none of these.
+ * is in the way and how to raise it, the first that is found, or an empty text, never NULL: it is none of these.
  */
 const char *osh_limit_find(size_t bytes, char text[OSH_LIMIT_TEXT]);
 

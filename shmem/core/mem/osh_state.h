@@ -86,7 +86,10 @@ static inline bool osh_is_data(int s)
 	return s >= OSH_DATA && s < OSH_SEGMENTS;
 }
 
-/* The segment that has all of these bytes, with the offset, or OSH_SEGMENTS. */
+/*
+ * The segment of this PE that has all of these bytes, with the offset; or OSH_SEGMENTS, with *offset as before. For
+ * n = 0 the address has to lie in one, too.
+ */
 static inline int osh_segment_of(const void *addr, size_t n, size_t *offset)
 {
 	for (int s = 0; s < osh_pe.segments; s++) {

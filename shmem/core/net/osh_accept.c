@@ -58,7 +58,10 @@ static void sweep(void)
 	}
 }
 
-/* Accepts a connection of PE `pe` and puts it on the list, or rejects it; may take seconds. */
+/*
+ * Accepts a connection of PE `pe` and puts it on the list, or rejects it; may take seconds. Closes VIs whose other end
+ * has gone before. Takes the lock itself.
+ */
 static void accept_one(VIP_CONN_HANDLE conn, int pe)
 {
 	VIP_VI_ATTRIBUTES attrs = osh_conn_attrs;
@@ -98,7 +101,7 @@ static void accept_ended(void)
 	pthread_mutex_unlock(&accepting.lock);
 }
 
-/* Accepts one connection; frees `arg`, a struct accept. */
+/* The body of a thread: accepts or rejects one connection, and counts itself off; frees `arg`, a struct accept. */
 static void *accept_thread(void *arg)
 {
 	struct accept a = *(struct accept *)arg;
@@ -158,7 +161,7 @@ static void accept_apart(VIP_CONN_HANDLE conn, int pe)
 	accept_one(conn, pe);
 }
 
-/* Waits until no thread accepts. */
+/* Waits until no thread accepts; takes the lock itself. */
 static void await_accepts(void)
 {
 	pthread_mutex_lock(&accepting.lock);
@@ -207,6 +210,7 @@ int osh_accept_begin(void)
 	return 0;
 }
 
+/* Closes all connections of the list, and leaves it empty. Without the lock: no other thread may use it any more. */
 static void close_list(struct accepted **list)
 {
 	struct accepted *m;
@@ -218,7 +222,7 @@ static void close_list(struct accepted **list)
 	}
 }
 
-/* May a signal be queued for this process? */
+/* May a signal be queued for this process? Also true where its limit is not known. */
 static bool has_pending_signals(void)
 {
 	struct rlimit limit;

@@ -22,15 +22,21 @@ void osh_conn_init(const uint8_t *host, size_t host_len);
 const union osh_address *osh_conn_here(void);
 /* An address of this host that no PE has and none connects to. */
 union osh_address osh_conn_nobody(void);
-/* The PE of this job that has an address, or -1. */
+/* The PE of this job that has an address, or -1; the host in it is not looked at. */
 int osh_conn_pe_of(const union osh_address *from);
 
-/* Connects a new VI to a PE, and waits as long as that PE is late; a failure ends the job. */
+/*
+ * Connects a new VI, for osh_conn_close(), to a PE, and waits as long as that PE is late, but 30 s at most for a way to
+ * its host; a failure ends the job.
+ */
 VIP_VI_HANDLE osh_conn_open(const char *fn, int pe);
 /* Disconnects and destroys a VI, whatever is still posted to it. */
 void osh_conn_close(VIP_VI_HANDLE vi);
 
-/* Ends the job with the reason that the agent of this host is gone, if it is: connections end of that, too. */
+/*
+ * Ends the job with the reason that the agent of this host is gone, if it is: connections end of that, too. Else it
+ * returns, and the caller gives its own reason. The NIC is open.
+ */
 void osh_conn_check_agent(void);
 /* Ends the job: the agent of this host is gone. `rc`: what VipConnectWait() returned. */
 _Noreturn void osh_conn_agent_gone(VIP_RETURN rc);

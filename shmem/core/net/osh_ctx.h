@@ -61,7 +61,7 @@ static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 
 /* `pes`: of its team, n of them, not copied; NULL and 0: of the world. It is for one thread until `locked` is set. */
 void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n);
-/* The context has no endpoints any more: osh_far_fini() ends those. */
+/* Frees what the context has, not itself. It has no endpoints any more: osh_far_fini() ends those and calls this. */
 void osh_ctx_fini(struct osh_ctx *ctx);
 
 /* Locks a context that several threads may use, and does nothing for any other. */

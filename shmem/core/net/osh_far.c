@@ -57,7 +57,8 @@ static inline uint8_t *bounce_at(const struct osh_ep *ep, uint32_t n)
 }
 
 /*
- * Fetches a word of the peer's heap: true when its process has the connection, too; false: the connection has ended.
+ * Fetches a word of the peer's heap: true when its process has the connection, too, for which it waits any time; false:
+ * the connection has ended. Uses place 0 of the ring, so nothing else is under way.
  */
 static OSH_COLD bool ep_answers(struct osh_ep *ep)
 {
@@ -210,14 +211,14 @@ static inline void ring_room(const char *fn, struct osh_ep *ep)
 		reap(fn, ep, ep->done + RING / 4);
 }
 
-/* The next descriptor, with place in the ring. */
+/* The next descriptor, after waiting for a place in the ring. */
 static inline VIP_DESCRIPTOR *desc_next(const char *fn, struct osh_ep *ep)
 {
 	ring_room(fn, ep);
 	return desc_at(ep, ep->posted);
 }
 
-/* Posts the next operation; a failure ends the job. */
+/* Posts the next operation, whose descriptor is at ep->posted, where the ring has room; a failure ends the job. */
 static inline void post(const char *fn, struct osh_ep *ep, VIP_DESCRIPTOR *desc)
 {
 	VIP_RETURN rc = VipPostSend(ep->vi, desc, ep->handle);
@@ -254,7 +255,7 @@ struct move {
 	bool nbi;
 };
 
-/* Posts an RDMA write or read of m->n bytes from or to `local`, which replaces m->local. */
+/* Posts an RDMA write or read of m->n bytes from or to `local`, which replaces m->local; the ring has room. */
 static inline void post_move(const char *fn, struct osh_ep *ep, const struct move *m,
 			     const void *local, VIP_MEM_HANDLE handle)
 {
@@ -266,8 +267,8 @@ static inline void post_move(const char *fn, struct osh_ep *ep, const struct mov
 }
 
 /*
- * Through the buffer of the descriptor. A put is complete here at once, as its source was copied; a get is at the
- * return, unless it is nbi.
+ * Moves at most BOUNCE bytes through the buffer of the descriptor. A put is complete here at once, as its source was
+ * copied; a get is at the return, unless it is nbi.
  */
 static inline void move_by_bounce(const char *fn, struct osh_ep *ep, const struct move *m)
 {
@@ -305,7 +306,10 @@ static OSH_COLD void move_by_registering(const char *fn, struct osh_ep *ep, stru
 	VipDeregisterMem(osh_pe.nic, m.local, handle);
 }
 
-/* Moves at most CHUNK bytes, from or to segments, or through a buffer, or by registering other memory. */
+/*
+ * Moves at most CHUNK bytes, from or to segments, or through a buffer, or by registering other memory. Returns when
+ * that memory here is free again, unless m->nbi, which registered memory ignores.
+ */
 static inline void move(const char *fn, struct osh_ep *ep, const struct move *m)
 {
 	size_t offset;

@@ -26,7 +26,10 @@ struct osh_target {
 	VIP_MEM_HANDLE handle;
 };
 
-/* Writes n bytes to far memory. `nbi`: the source may still be read until osh_far_quiet(). */
+/*
+ * Writes n bytes to far memory; they may arrive after the return. `nbi`: the source may still be read until
+ * osh_far_quiet(), else it may be changed at the return. A `source` of NULL ends the job, also for n = 0.
+ */
 void osh_far_put(const char *fn, struct osh_ctx *ctx, const struct osh_target *t,
 		 const void *source, size_t n, bool nbi);
 /* Reads n bytes of far memory. `nbi`: the destination may still be written until osh_far_quiet(). */
@@ -41,17 +44,17 @@ void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t
 		 size_t size, uint64_t value, uint64_t cond, void *fetch, bool nbi);
 
 /*
- * Completes all operations, of one PE or (-1) of all.  True: there were some, and VipxFlush() was called,
- * which completes stores of this thread to near memory as well.
+ * Completes all operations, of one PE of the world or (-1) of all.  True: there were some, and VipxFlush() was called,
+ * which completes stores of this thread to near memory as well; false: none since the last time, and no fence.
  */
 bool osh_far_quiet(const char *fn, struct osh_ctx *ctx, int pe);
 
 /*
- * Waits until the operations so far on one PE have read or written what they use here: source, destination, old
- * value.
+ * Waits until the operations so far on one PE of the world have read or written what they use here: source,
+ * destination, old value.
  */
 void osh_far_gets_done(const char *fn, struct osh_ctx *ctx, int pe);
-/* Completes what is under way on a context, and ends it with its connections. */
+/* Completes what is under way on a context, and ends it with its connections; does not free the structure. */
 void osh_far_fini(struct osh_ctx *ctx);
 
 #endif

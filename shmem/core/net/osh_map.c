@@ -72,7 +72,10 @@ static VIP_VI_HANDLE map_first(const char *fn, int pe, int s)
 	return vi;
 }
 
-/* Maps all segments of a near PE, the heap last. */
+/*
+ * Maps all segments of a near PE, the heap last, and returns the mapping, for the list; a failure ends the job.  The
+ * caller has set `mapping`, and has not got the lock.
+ */
 static struct mapping *map_peer(const char *fn, int pe)
 {
 	int s = osh_pe.peers[pe].same_program && osh_pe.segments > OSH_DATA ? OSH_DATA : OSH_HEAP;

@@ -6,18 +6,18 @@
 #include "osh_state.h"
 
 /*
- * Lets accesses go to the peer's segment s at `at`; does nothing in the debug mode, where all are checked by
- * functions.
+ * Lets accesses go to the peer's segment s at `at`, which was set before; does nothing in the debug mode, where all are
+ * checked by functions.
  */
 void osh_map_publish(struct osh_peer *p, int s);
 
 /*
- * Maps the segments of a near PE, once; a failure ends the job. True: they are mapped, as those of this PE always
- * are; false: it is far.
+ * Maps the segments of a near PE of the world, once, and waits for another thread that does; takes the lock itself. A
+ * failure ends the job. True: they are mapped, as those of this PE always are; false: it is far.
  */
 bool osh_map(const char *fn, int pe);
 
-/* Ends the connections over which memory is mapped. */
+/* Ends the connections over which memory is mapped, and the mappings with them. */
 void osh_map_end(void);
 
 #endif

@@ -74,7 +74,8 @@ static void copy_strided(void *to, const void *from, ptrdiff_t to_stride, ptrdif
 }
 
 /*
- * Bytes from the first to the last that the blocks touch; a stride less than a block, or too many bytes, end the job.
+ * Bytes from the first to the last that the blocks, one or more, touch; a stride less than a block, or too many bytes,
+ * end the job.
  */
 static size_t extent(const char *fn, ptrdiff_t stride, size_t block, size_t blocks)
 {

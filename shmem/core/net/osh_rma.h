@@ -10,18 +10,18 @@
 #include "osh_ctx.h"
 
 /*
- * Maps near memory at its first access. An address or PE that is not valid ends the job; n = 0 does nothing. `nbi`:
- * the source may be in use until quiet.
+ * Puts n bytes. Maps near memory at its first access. An address or PE that is not valid ends the job; n = 0 does
+ * nothing. `nbi`: the source may be in use until quiet.
  */
 void osh_put_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
 		  int pe, bool nbi);
-/* As osh_put_slow(). `nbi`: the destination may be written until quiet. */
+/* As osh_put_slow(), but gets them. `nbi`: the destination may be written until quiet. */
 void osh_get_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
 		  int pe, bool nbi);
 
 /*
- * `blocks` blocks of `block` bytes each; the strides are from the start of one to that of the next, and one that is
- * less than a block ends the job.
+ * Puts `blocks` blocks of `block` bytes each; the strides, in bytes, are from the start of one to that of the next, and
+ * one that is less than a block ends the job. Returns when `source` may be changed; the bytes may arrive later.
  */
 void osh_put_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,

@@ -84,7 +84,10 @@ static void give_up_on_left(struct osh_wait *w)
 		     (!w->at_end && atomic_load_explicit(&s->ending, memory_order_acquire) != 0);
 }
 
-/* A wait after `rounds` others without a spin: yields, or gives up, or sleeps. */
+/*
+ * A wait after `rounds` others without a spin: yields, later sleeps and moves packets, or ends the job where w->pe has
+ * left. The first is noted for the launcher.
+ */
 static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 {
 	struct timespec nap = { 0, NAP_NS };

@@ -26,14 +26,17 @@ struct osh_wait {
 #define OSH_WAIT_PE(fn, addr, pe) ((struct osh_wait){ (fn), (addr), (pe), 0, false, false })
 #define OSH_WAIT(fn, addr) OSH_WAIT_PE(fn, addr, -1)
 
-/* Spins, yields or sleeps, longer with each call, and moves packets; ends the job if w->pe has left it for good. */
+/*
+ * Spins, yields or sleeps, longer with each call, and moves packets; a long wait is noted for the launcher. Ends the
+ * job if w->pe has left it for good, at a call after the condition was looked at once more.
+ */
 void osh_wait(struct osh_wait *w);
 /* Tells the launcher that the wait is over, if it was so long that osh_wait() has noted it. */
 void osh_wait_end(struct osh_wait *w);
 
 /*
- * Notes for the launcher that this PE waits in `fn`, for an address or a PE. While one thread is noted, others are
- * not.
+ * Notes for the launcher that this PE waits in `fn`, for an address or a PE (NULL, -1: none); does not wait. While one
+ * thread is noted, others are not; the same thread replaces its note.
  */
 void osh_wait_show(const char *fn, const volatile void *addr, int pe);
 /* Ends the note of osh_wait_show(), if it is that of this thread, and counts a step of the PE. */

@@ -47,7 +47,7 @@ static void open_standard(void)
 		close(fd);
 }
 
-/* Raises the limit of descriptors, which was *before: each PE takes up to four of them here. */
+/* Raises the limit of descriptors to the most allowed; *before: what it was. Each PE takes up to four of them here. */
 static void raise_files(struct rlimit *before)
 {
 	struct rlimit most;
@@ -61,8 +61,8 @@ static void raise_files(struct rlimit *before)
 
 /*
  * Blocks the signals that oshrun reads; *before: what was blocked. A signal that the caller ignores stays ignored,
- * but for SIGQUIT: it asks for a report only, and shells ignore it for jobs in the background. Returns a signalfd, or
- * -errno.
+ * but for SIGQUIT: it asks for a report only, and shells ignore it for jobs in the background. SIGPIPE and SIGXFSZ are
+ * ignored from now on. Returns a signalfd, which does not block, or -errno.
  */
 static int take_signals(sigset_t *before)
 {
@@ -126,7 +126,7 @@ static int make_pes(struct run_job *job)
 	return job->options->far ? run_far_prepare(job) : 0;
 }
 
-/* Makes what a job has in addition to its PEs. 0 or -errno. */
+/* Makes what a job has in addition to its PEs: statuses, its name, the epoll with sinks and signals. 0 or -errno. */
 static int make_rest(struct run_job *job, int signals)
 {
 	int rc = make_statuses(job);
@@ -170,8 +170,8 @@ static void end_job(struct run_job *job)
 }
 
 /*
- * Starts the hosts, or checks that those of --fabric run. 0, or the exit status. A job on several machines uses the
- * hosts that they are.
+ * Starts the hosts, or checks that those of --fabric run. 0, or the exit status of oshrun. Does nothing for a job on
+ * several machines: it uses the hosts that they are.
  */
 static int make_hosts(const struct run_job *job, struct run_fabric *fabric)
 {

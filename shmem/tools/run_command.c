@@ -36,7 +36,7 @@ static const struct u_option_tool app_tool = {
 	.starts_program = true,
 };
 
-/* Returns the number of words up to the next colon. */
+/* Returns the number of words before the next colon, a word of its own, or the end. */
 static int part(char **words)
 {
 	int n = 0;
@@ -46,7 +46,10 @@ static int part(char **words)
 	return n;
 }
 
-/* Takes the programs after the first, whose arguments begin at argv[at]. U_OPTION_GO_ON, or the exit status. */
+/*
+ * Takes the programs after the first, whose arguments begin at argv[at]; makes the colons between them NULL.
+ * U_OPTION_GO_ON; or the exit status, after a line or --help.
+ */
 static int parse_apps(int argc, char **argv, int at, struct run_options *out)
 {
 	int begin = at + part(argv + at), n, rc;
@@ -73,7 +76,10 @@ static int parse_apps(int argc, char **argv, int at, struct run_options *out)
 	return U_OPTION_GO_ON;
 }
 
-/* Gives each program the PEs after those of the one before; one PE, if its --np was not given. */
+/*
+ * Gives each program the PEs after those of the one before; one PE, if its --np was not given, and adds to o->np. A
+ * program alone has o->np, which the caller sets, as it is.
+ */
 static void number_apps(struct run_options *o)
 {
 	for (int i = 0; i < o->n_apps; i++) {
@@ -95,6 +101,7 @@ static int check_exports(const char *const *exports, int most)
 	return U_OPTION_GO_ON;
 }
 
+/* As check_exports(), for those of all and of each program. */
 static int check_all_exports(const struct run_options *o)
 {
 	int rc = check_exports(o->exports, RUN_EXPORTS_MAX);
@@ -128,7 +135,10 @@ static int check_hosts(const struct run_options *o)
 	return refuse_emulated(o);
 }
 
-/* The number of places for PEs, 0 if it is not limited; *places: the number of hosts or machines that have them. */
+/*
+ * The number of places for PEs, 0 if it is not limited; *places: the number of hosts or machines that have them. With
+ * --per-host each machine has so many slots afterwards.
+ */
 static int count_places(struct run_options *o, int *places)
 {
 	int i, sum = 0;
@@ -176,7 +186,7 @@ static int complete(struct run_options *o)
 	return U_OPTION_GO_ON;
 }
 
-/* Prints one line for all options that were given and have no effect. */
+/* Prints one line for all options that were given and have no effect; none with --quiet. */
 static void say_ignored(const struct run_options *o)
 {
 	if (o->ignored[0] == NULL || o->quiet)

@@ -53,7 +53,7 @@ static void push(struct run_job *job, struct run_pe *pe)
 		run_watch(job, RUN_SOCK, run_index(job, pe), c->sock, c->result != NULL);
 }
 
-/* A WELCOME with its descriptors, which an empty socket takes whole.  0 or -errno. */
+/* Sends a WELCOME with its descriptors, statuses and `other`, which an empty socket takes whole.  0 or -errno. */
 static int send_welcome(const struct run_job *job, const struct run_pe *pe, int other)
 {
 	struct {
@@ -86,7 +86,7 @@ static int send_welcome(const struct run_job *job, const struct run_pe *pe, int 
 	return n == (ssize_t)sizeof(m) ? 0 : -ENOBUFS;
 }
 
-/* Answers JOIN, with a new control socket. 0, also for a PE that has just ended; or -errno. */
+/* Answers JOIN, with a new control socket; closes an older one. 0, also for a PE that has just ended; or -errno. */
 static int welcome(struct run_job *job, struct run_pe *pe)
 {
 	int fds[2], rc;
@@ -129,7 +129,7 @@ static void close_passed(struct msghdr *msg)
 	}
 }
 
-/* As recv(), without waiting; descriptors that come with the bytes are closed. */
+/* As recv(), with -1 and errno, but without waiting; descriptors that come with the bytes are closed. */
 static ssize_t receive(int sock, void *at, size_t bytes)
 {
 	union {
@@ -181,7 +181,7 @@ void run_conn_check_ended(struct run_job *job)
 	}
 }
 
-/* Notes that the PE has joined. False: it cannot join now, and the job is ended. */
+/* Notes that the PE has joined. False: it had before and has not left; the job is ended and its socket closed. */
 static bool join_state(struct run_job *job, struct run_pe *pe)
 {
 	if (pe->state == RUN_JOINED) {
@@ -220,7 +220,10 @@ void run_conn_finished(struct run_pe *pe)
 		pe->state = RUN_FINISHED;
 }
 
-/* Sends the data of all PEs to all, here and on other machines, which ends the exchange. Takes `data` over. */
+/*
+ * Sends the data of all PEs to all, here and on other machines, which ends the exchange; what a socket does not take
+ * now goes later. Takes `data` over.
+ */
 static void deliver(struct run_job *job, struct run_data *data)
 {
 	struct run_conn *c;
@@ -277,7 +280,10 @@ int run_conn_result(struct run_job *job, uint32_t number, const void *data, uint
 	return 0;
 }
 
-/* Is there room for so many bytes of each, and are they as many as the others gave? False: the job is ended. */
+/*
+ * Is there room for so many bytes of each, and are they as many as the others gave? The first of an exchange makes the
+ * room and decides the length. False: the job is ended.
+ */
 static bool exchange_room(struct run_job *job, struct run_pe *pe, uint32_t part)
 {
 	uint64_t bytes = (uint64_t)part * (unsigned int)job->n_pes;
@@ -347,7 +353,7 @@ int run_conn_far_given(struct run_job *job, const struct run_far *far, uint32_t 
 	return 0;
 }
 
-/* Checks a head that is whole. False: nothing more is taken from this PE. */
+/* Checks a head that is whole, and makes room for its data. False: nothing more is taken from this PE; the job ends. */
 static bool head_ok(struct run_job *job, struct run_pe *pe)
 {
 	const struct boot_wire_head *h = &pe->conn.in;
@@ -364,7 +370,7 @@ static bool head_ok(struct run_job *job, struct run_pe *pe)
 	return false;
 }
 
-/* Does what a frame that is whole asks for. */
+/* Does what a frame that is whole, and whose head was checked, asks for. */
 static void frame(struct run_job *job, struct run_pe *pe)
 {
 	struct run_conn *c = &pe->conn;
@@ -436,7 +442,7 @@ void run_conn_abort(struct run_job *job, struct run_pe *pe, int status, bool los
 		run_end(job, status, NULL);
 }
 
-/* Takes an ABORT, or the end of that socket; then closes it. */
+/* Takes an ABORT, or the end of that socket; then closes it. Anything else is ignored, but closes it, too. */
 static void serve_control(struct run_job *job, struct run_pe *pe)
 {
 	struct {

@@ -28,7 +28,7 @@ static void signal_far(struct run_job *job, int number)
 		run_far_send(job, &job->fars[i], RUN_WIRE_SIGNAL, (uint32_t)number, NULL, 0);
 }
 
-/* Signals all PEs of this machine. */
+/* Signals all PEs of this machine that run. */
 static void signal_all(struct run_job *job, int number)
 {
 	int i;
@@ -58,7 +58,7 @@ static void continue_stopped(struct run_job *job)
 	}
 }
 
-/* Sets the exit status, and the time at which PEs that have not left are killed. */
+/* Sets the exit status, and the time at which PEs that have not left are killed; signals and says nothing. */
 static void decide(struct run_job *job, int exit_status)
 {
 	job->ending = true;

@@ -12,10 +12,10 @@
 void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As run_end() in RUN_LOST_MS, by the first that asks for it, unless there is another end before. */
+/* As run_end() in RUN_LOST_MS, by the first that asks for it, unless there is another end before. Returns at once. */
 void run_end_lost(struct run_job *job, int exit_status, const char *line);
 
-/* Ends the job for the reason of run_end_lost(): that time is over, or nothing else is to be expected. */
+/* Ends the job for the reason that run_end_lost() was given: that time is over, or nothing else is to be expected. */
 void run_end_lost_now(struct run_job *job);
 
 /*
@@ -30,7 +30,10 @@ bool run_end_is_passed(int number);
 /* Passes SIGUSR1 or SIGUSR2 to all PEs, also of other machines, unless the job is ending. */
 void run_end_pass(struct run_job *job, int number);
 
-/* Kills all PEs, also those of other machines. */
+/*
+ * Kills all PEs, also those of other machines, and closes their control sockets. Decides no exit status. Other machines
+ * have RUN_END_MS to say that all has ended.
+ */
 void run_end_kill(struct run_job *job);
 
 /*

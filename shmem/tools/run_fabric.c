@@ -73,7 +73,7 @@ static _Noreturn void become(const struct run_fabric *f, const char *const *args
 	_exit(EXIT_FAIL);
 }
 
-/* As start(), but it may outlive oshrun. */
+/* As start(), with no output, but it may outlive oshrun. */
 static pid_t start_apart(const struct run_fabric *f, const char *const *args)
 {
 	pid_t pid = fork();
@@ -84,8 +84,8 @@ static pid_t start_apart(const struct run_fabric *f, const char *const *args)
 }
 
 /*
- * Starts vi_fabric with these arguments: its process, or -1 and errno. It gets SIGTERM when oshrun ends in whichever
- * way.
+ * Starts vi_fabric, which find() has found, with these arguments: its process, or -1 and errno. `out`: its standard
+ * output; -1: none. It gets SIGTERM when oshrun ends in whichever way.
  */
 static pid_t start(const struct run_fabric *f, const char *const *args, int out)
 {
@@ -98,7 +98,7 @@ static pid_t start(const struct run_fabric *f, const char *const *args, int out)
 
 /* ---- waiting, which signals and --timeout end ---- */
 
-/* The signal for this process that has come; 0: none. */
+/* The signal for this process that has come: SIGINT, SIGTERM or SIGHUP; 0: none. Others are taken and dropped. */
 static int signal_of(const struct run_fabric *f)
 {
 	struct signalfd_siginfo s;
@@ -112,7 +112,7 @@ static int signal_of(const struct run_fabric *f)
 
 /*
  * Waits until `fd` can be read: 0; or else the exit status of oshrun: EXIT_LATE, or 128 and the signal that came.
- * `until`: 0: any time.
+ * `until`: 0: any time. `fd`: -1: none.
  */
 static int await(const struct run_fabric *f, int fd, int64_t until)
 {
@@ -155,7 +155,7 @@ static int await_end_by_polls(const struct run_fabric *f, pid_t pid, int64_t unt
 	return rc;
 }
 
-/* Waits for the end of a child, as await(). */
+/* Waits for the end of a child, which stays to be reaped, as await(). */
 static int await_end(const struct run_fabric *f, pid_t pid, int64_t until)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0), rc;
@@ -167,7 +167,7 @@ static int await_end(const struct run_fabric *f, pid_t pid, int64_t until)
 	return rc;
 }
 
-/* Waits for the end of a child: its exit status; minus the signal that ended it. */
+/* Waits for the end of a child, any time, and reaps it: its exit status; minus the signal that ended it. */
 static int status_of(pid_t pid)
 {
 	int status = 0;
@@ -194,7 +194,7 @@ static int await_last(const struct run_fabric *f, pid_t pid, int ms)
 	return status_of(pid);
 }
 
-/* Tells a child to end, and waits as await_last(). */
+/* Tells a child to end, by SIGTERM, and waits and returns as await_last(). */
 static int end(const struct run_fabric *f, pid_t pid, int ms)
 {
 	kill(pid, SIGTERM);
@@ -208,7 +208,7 @@ static int down_ms(const struct run_fabric *f)
 	return DOWN_MS + f->hosts * HOST_DOWN_MS;
 }
 
-/* Ends the hosts of a vi_fabric that was killed. */
+/* Ends the hosts of a vi_fabric that was killed, and waits for that up to down_ms(). */
 static void take_down(const struct run_fabric *f)
 {
 	const char *const args[] = { "vi_fabric", "down", NULL };

@@ -20,10 +20,16 @@ struct run_fabric {
 	char program[4096];
 };
 
-/* Starts the hosts, and waits until all links are up. 0; or the exit status of oshrun, after a line. */
+/*
+ * Starts the hosts, and waits until all links are up. *f has `signals` and `limit_at`, all else 0. 0; or the exit
+ * status of oshrun, after a line (none for a signal), and then the hosts have ended or are about to.
+ */
 int run_fabric_up(struct run_fabric *f, const struct run_options *o);
 
-/* Does the fabric of that name run?  0; or the exit status of oshrun, after a line. */
+/*
+ * Does the fabric of that name run?  *f as for run_fabric_up().  0; or the exit status of oshrun: that of
+ * «vi_fabric status», which has said why, or without a line EXIT_LATE, or 128 plus the signal that has come.
+ */
 int run_fabric_check(struct run_fabric *f, const char *name);
 
 /* Ends the hosts and waits for that, until a signal comes. Does nothing where none was started. */

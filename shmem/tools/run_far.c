@@ -131,7 +131,10 @@ static _Noreturn void become(const struct run_job *job, const struct run_far *fa
 	_exit(EXIT_NO_EXEC);
 }
 
-/* Starts the remote shell of a machine, whose PEs count as running from now on. 0 or -errno. */
+/*
+ * Starts the remote shell of a machine, whose PEs count as running from now on. 0; or -errno, with no connection, and a
+ * shell that runs (far->pid) is left to run_far_kill().
+ */
 static int start(struct run_job *job, struct run_far *far)
 {
 	pid_t parent = getpid();
@@ -185,6 +188,7 @@ static void add(struct text *t, const void *data, size_t bytes)
 	t->n += bytes;
 }
 
+/* Appends a string with its 0, as add(). */
 static void add_string(struct text *t, const char *s)
 {
 	add(t, s, strlen(s) + 1);
@@ -240,7 +244,7 @@ static uint32_t add_variables(struct text *t, const struct run_options *o)
 	return n;
 }
 
-/* Adds the folder of a program: that of this oshrun, unless --wdir says another. */
+/* Adds the folder of a program: that of this oshrun, unless --wdir says another, which may be relative to that. */
 static void add_folder(struct text *t, const struct run_app *app)
 {
 	char *here = app->wdir == NULL || app->wdir[0] != '/' ? getcwd(NULL, 0) : NULL;

@@ -5,7 +5,7 @@
 
 #include "run_job.h"
 
-/* Decides which PE is on which machine. 0 or -ENOMEM. */
+/* Decides which PE is on which machine, for run_far_free() also after an error. 0 or -ENOMEM. */
 int run_far_prepare(struct run_job *job);
 
 /* Starts the remote shells; what fails ends the job. */
@@ -14,10 +14,10 @@ void run_far_start(struct run_job *job);
 /* Sends START to a machine that has said HELLO; what does not fit into it ends the job. */
 void run_far_begin(struct run_job *job, struct run_far *far);
 
-/* Is a machine still connected, or its remote shell running? */
+/* Is any machine still connected, or its remote shell running? */
 bool run_far_any(const struct run_job *job);
 
-/* Closes the connection of a machine, whose PEs count as ended; does nothing the second time. */
+/* Closes the connection of a machine, whose PEs count as ended, unjudged; does nothing the second time. */
 void run_far_close(struct run_job *job, struct run_far *far);
 
 /* Notes the status of a remote shell that has ended, which may end the job; does nothing for another child. */
@@ -38,6 +38,7 @@ void run_far_resume(struct run_job *job);
 /* Waits no longer for any: ends the job if one is connected, counts their PEs as ended, kills their remote shells. */
 void run_far_kill(struct run_job *job);
 
+/* Frees what run_far_prepare() made; closes no connection. */
 void run_far_free(struct run_job *job);
 
 #endif

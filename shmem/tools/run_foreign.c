@@ -81,7 +81,7 @@ static bool begins(const char *name, const char *with)
 	return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Notes the name if it is the first of a library of others. False: it is that of ours. */
+/* Notes the name in `library`, "" before, if it is the first of a library of others. False: it is that of ours. */
 static bool consider(const char *name, char library[RUN_FOREIGN_NAME])
 {
 	static const char *const others[] = { "liboshmem.so", "libsma.so", "libshmem.so",
@@ -94,7 +94,7 @@ static bool consider(const char *name, char library[RUN_FOREIGN_NAME])
 	return !begins(name, "libviaduct-shmem.so");
 }
 
-/* Does it need a library of others, which is in `library` then, and not ours? */
+/* Does it need a library of others, which is in `library`, "" before, then, and not ours? */
 static bool find_needed(const struct image *image, const ElfW(Phdr) * dynamic,
 			char library[RUN_FOREIGN_NAME])
 {

@@ -9,7 +9,8 @@
 
 /*
  * Is the program, found as execvp() finds it, an executable that needs a library of another OpenSHMEM or of MPI, and
- * not ours?  `library`: its name.  False also for what cannot be read: whoever executes it says why.
+ * not ours?  `library`: the name of the first, if so.  False also for what cannot be read: whoever executes it says
+ * why.
  */
 bool run_foreign(const char *program, char library[RUN_FOREIGN_NAME]);
 

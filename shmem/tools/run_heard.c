@@ -67,6 +67,7 @@ static int heard_complain(struct run_job *job, const struct run_link *l)
 	return 0;
 }
 
+/* Ends the job as the PE there asks. 0 or -EPROTO. */
 static int heard_abort(struct run_job *job, struct run_pe *pe, const struct run_link *l)
 {
 	struct run_wire_abort a;
@@ -127,7 +128,7 @@ static int heard_pe(struct run_job *job, struct run_pe *pe, const struct run_lin
 	}
 }
 
-/* Closes the connection; a machine that leaves before its PEs ends the job. */
+/* Closes the connection; a machine that leaves before its PEs ends the job. Returns 0. */
 static int heard_bye(struct run_job *job, struct run_far *far)
 {
 	int i;

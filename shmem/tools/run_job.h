@@ -144,20 +144,23 @@ static inline int run_index(const struct run_job *job, const struct run_pe *pe)
 
 int64_t run_now(void); /* CLOCK_MONOTONIC in ns */
 
-/* Adds to, or changes in, the epoll.  0 or -errno. */
+/* Has the epoll watch fd, or changes what it watches: reading, and with `write_too` writing.  0 or -errno. */
 int run_watch(struct run_job *job, enum run_event what, int pe, int fd, bool write_too);
 
 /* Sends a frame to the oshrun that has the job (--serve), without waiting; does nothing when that is gone. */
 void run_up_send(struct run_job *job, enum run_wire_kind kind, uint32_t arg, const void *a,
 		 size_t a_bytes, const void *b, size_t b_bytes);
-/* Sends a frame to another machine, without waiting; does nothing when the connection is closed. */
+/*
+ * Sends a frame to another machine, without waiting; does nothing when the connection is closed. Without memory the
+ * connection is lost, which is found by reading.
+ */
 void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind kind, uint32_t arg,
 		  const void *data, size_t bytes);
 
 /* A line on standard error, after "oshrun: "; dropped while RUN_SINK_MOST bytes or more wait to be written there. */
 void run_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* As strerror(), but of what a limit of the shell can have caused it names the limit. */
+/* As strerror(), of a positive errno, but of what a limit of the shell can have caused it names the limit. */
 const char *run_error(int err);
 
 /* Text of somebody else as part of a line: control characters become '?'. */

@@ -11,6 +11,7 @@
 
 /*
  * A PE that was in the job has ended with 0: the others have PATIENCE_NS to end the same way, or the job has failed.
+ * Only the first such PE begins that time.
  */
 static void judge_unfinished(struct run_job *job, struct run_pe *pe)
 {

@@ -6,11 +6,15 @@
 #include "run_job.h"
 
 /*
- * The process of a PE has ended; `status` is that of wait(). May end the job; --serve tells the oshrun that has it.
+ * The process of a PE has ended; `status` is that of wait(). What the PE had sent is taken first. May end the job, or
+ * give it its exit status; --serve tells the oshrun that has it.
  */
 void run_judge_ended(struct run_job *job, struct run_pe *pe, int status);
 
-/* The last PE has ended: had some left the job, and some not? Then the job has failed. */
+/*
+ * The last PE has ended: had some left the job, and some not? Then the job has failed. So it has where an end by
+ * run_end_lost() is to come: it comes now.
+ */
 void run_judge_all(struct run_job *job);
 
 #endif

@@ -161,7 +161,7 @@ static enum left is_left(int pid)
 	return LEFT_NOT;
 }
 
-/* Sends a signal, by the descriptor if that is not -1: before Linux 5.3 there are none of processes. */
+/* Sends a signal, by the descriptor if that is not -1: before Linux 5.3 processes have none. False: that failed. */
 static bool send(int pid, int fd, int number)
 {
 	if (fd >= 0)
@@ -191,8 +191,8 @@ static enum left tell(int pid, int number, int *fd_out)
 }
 
 /*
- * Sends a signal to all processes that the job has left. Returns how many have descriptors in `fds`, -1: there are no
- * processes left, nor any of which that cannot be told now.
+ * Sends a signal to all processes that the job has left, up to AT_ONCE. Returns how many have descriptors in `fds`, for
+ * the caller to close, -1: there are no processes left, nor any of which that cannot be told now.
  */
 static int tell_all(int number, struct pollfd fds[AT_ONCE])
 {
@@ -214,7 +214,7 @@ static int tell_all(int number, struct pollfd fds[AT_ONCE])
 	return found ? n : -1;
 }
 
-/* Has a signal come by which the user says that he does not want to wait? */
+/* Has a signal come by which the user says that he does not want to wait? Those before it are taken and dropped. */
 static bool is_hurried(int signals)
 {
 	struct signalfd_siginfo s;

@@ -7,15 +7,16 @@
 #ifndef RUN_LEFT_H
 #define RUN_LEFT_H
 
-/* In a PE, before it executes its program: makes it and its children known as those of the job.  0 or -1. */
+/* In a PE, before it executes its program: makes it and its children known as those of the job.  0; or -1 and errno. */
 int run_left_mark(void);
 
 /* Before the first PE is started: draws the name of the job.  0 or -errno. */
 int run_left_begin(void);
 
 /*
- * The PEs of this machine have ended: tells others of theirs to end, and kills them if they do not in
- * a second, or when a signal comes.  Agents on demand stay, since other programs may use them.
+ * The PEs of this machine have ended: tells others of theirs to end, waits, and kills them if they do not in
+ * a second, or when a signal comes at `signals`; a second later it gives up.  Agents on demand stay, since other
+ * programs may use them.
  */
 void run_left_end(int signals);
 

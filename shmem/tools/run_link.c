@@ -101,6 +101,7 @@ static int reserve(struct run_link *l, size_t more)
 	return 0;
 }
 
+/* Puts bytes at the end of the queue, which has room for them: reserve(). */
 static void append(struct run_link *l, const void *at, size_t bytes)
 {
 	if (bytes > 0)

@@ -22,11 +22,12 @@ struct run_link {
 };
 
 /*
- * A connection over both descriptors, which run_link_destroy() closes. NULL: no memory; then they are the caller's.
+ * A connection over both descriptors, which run_link_destroy() closes. `up`: --serve is at the other end; `pes`: its
+ * PEs, or else those of the job, by which frames are limited. NULL: no memory; then the descriptors are the caller's.
  */
 struct run_link *run_link_create(int in, int out, bool up, uint32_t pes);
 
-/* What is queued is lost. NULL is none. */
+/* Closes the descriptors and frees the connection. What is queued is lost. NULL is none. */
 void run_link_destroy(struct run_link *l);
 
 /*
@@ -36,11 +37,14 @@ void run_link_destroy(struct run_link *l);
  */
 int run_link_pull(struct run_link *l);
 
-/* Queues a frame of two parts.  0 or -ENOMEM. */
+/* Queues a frame of two parts, and sends nothing: run_link_push() does.  0; or -ENOMEM with nothing queued. */
 int run_link_queue(struct run_link *l, enum run_wire_kind kind, uint32_t arg, const void *a,
 		   size_t a_bytes, const void *b, size_t b_bytes);
 
-/* Sends what the other end takes of the queue; what is lost is found by reading. */
+/*
+ * Sends what the other end takes of the queue now, and keeps the rest; where that fails the queue is dropped, which is
+ * found by reading.
+ */
 void run_link_push(struct run_link *l);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define EVENTS 64
 
-/* Takes the status of each child that has ended, and has judged what that means for the job. */
+/* Takes the status of each child that has ended, vi_fabric and remote shells too, and has judged what that means. */
 static void reap(struct run_job *job, struct run_fabric *fabric)
 {
 	int status, i;
@@ -152,7 +152,7 @@ static void take_event(struct run_job *job, struct run_fabric *fabric, int signa
 	}
 }
 
-/* How long to wait, when all PEs have ended, for other machines to say so, or else for their remote shells to end. */
+/* ms to wait, when all PEs have ended, for other machines to say so, or else for their remote shells to end. */
 static int64_t far_ms(const struct run_job *job)
 {
 	int i;

@@ -12,7 +12,10 @@
  */
 void run_loop(struct run_job *job, struct run_fabric *fabric, int signals);
 
-/* The PEs have ended: waits until somebody has read what oshrun writes, or a signal or a limit ends the job. */
+/*
+ * The PEs have ended: waits until somebody has read what oshrun writes; once a signal or a limit has ended the job, for
+ * RUN_END_MS. What is not written then is lost, and so is all that is put to a sink later.
+ */
 void run_loop_flush(struct run_job *job, struct run_fabric *fabric, int signals);
 
 #endif

@@ -11,7 +11,7 @@
 #include "boot_wire.h"
 #include "run_machine.h"
 
-/* Is it a name of this machine? */
+/* Is it a name of this machine: the own one, with or without a domain, or "localhost" and its addresses? */
 static bool is_here(const char *name, size_t n)
 {
 	static const char *const always[] = { "localhost", "127.0.0.1", "::1" };
@@ -62,7 +62,7 @@ static bool is_name(const char *name, size_t n)
 	return true;
 }
 
-/* The entry of the machine, which is made when there is none; NULL: there are too many. */
+/* The entry of the machine, which is made, without slots, when there is none; NULL: there are too many. */
 static struct run_machine *entry_of(struct run_machines *m, const char *name, size_t n)
 {
 	bool here = is_here(name, n);
@@ -132,7 +132,7 @@ bool run_machine_list(struct run_machines *m, const char *list, char word[RUN_MA
 	}
 }
 
-/* Adds what a line of a file says. False: it is wrong, and `word` is what. */
+/* Adds what a line of a file says, maybe nothing; changes the line. False: it is wrong, and `word` is what. */
 static bool line_ok(struct run_machines *m, char *line, char word[RUN_MACHINE_WORD])
 {
 	static const char blanks[] = " \t\r\n", slots_is[] = "slots=";

@@ -23,12 +23,14 @@ struct run_machines {
 
 /*
  * Adds "NAME[:N],..."; one that is listed again gets more slots.  All names of this machine stand for one.
- * False: a name cannot be one, N is no number of PEs, or there are too many; `word` is the one.
+ * False: a name cannot be one, N is no number of PEs, or there are too many; `word` is the entry, maybe cut, and those
+ * before it stay added.
  */
 bool run_machine_list(struct run_machines *m, const char *list, char word[RUN_MACHINE_WORD]);
 
 /*
- * As run_machine_list(), from a file with a machine a line, after which "slots=N" may stand, and comments after '#'.
+ * As run_machine_list(), from a file with a machine a line, after which "slots=N" may stand (other words are ignored),
+ * and comments after '#'.
  * 0; -1: as false there; RUN_MACHINE_UNREAD and errno: the file cannot be read.
  */
 int run_machine_file(struct run_machines *m, const char *path, char word[RUN_MACHINE_WORD]);

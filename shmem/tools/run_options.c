@@ -43,7 +43,7 @@ static int ignore(void *into, const struct u_option *o, const char *arg)
 	return 0;
 }
 
-/* Takes the second argument of an option that has two; NULL: there is none. */
+/* Takes the second argument of an option that has two, the word at optind; NULL: there is none. */
 static const char *second_argument(char **words)
 {
 	const char *word = words[optind];
@@ -61,6 +61,7 @@ static int ignore_two(void *into, const struct u_option *o, const char *arg)
 	return second_argument(out->apps[0].words) != NULL ? ignore(into, o, arg) : -EINVAL;
 }
 
+/* Are the first n bytes of the text this word, whole? */
 static bool is_word(const char *text, size_t n, const char *word)
 {
 	return strlen(word) == n && strncmp(text, word, n) == 0;
@@ -108,7 +109,10 @@ static int map_by(void *into, const struct u_option *o, const char *arg)
 	return 0;
 }
 
-/* Adds NAME=VALUE, of which VALUE is the next word. 0; -EINVAL: none, or no name; -ENOSPC: too many; -ENOMEM. */
+/*
+ * Adds NAME=VALUE, of which VALUE is the next word of the command line, as a text of its own that is never freed. 0;
+ * -EINVAL: none, or no name; -ENOSPC: too many; -ENOMEM.
+ */
 static int export_two(const char **exports, size_t most, char **words, const char *name)
 {
 	const char *value = second_argument(words);
@@ -127,6 +131,7 @@ static int export_two(const char **exports, size_t most, char **words, const cha
 	return 0;
 }
 
+/* Sets a variable for all programs. Returns as export_two(). */
 static int export_to_all(void *into, const struct u_option *o, const char *name)
 {
 	struct run_options *out = into;
@@ -141,6 +146,7 @@ int run_options_export_app(void *into, const struct u_option *o, const char *nam
 	return export_two(app->exports, RUN_APP_EXPORTS_MAX, app->words, name);
 }
 
+/* Sets a variable for the first program alone. Returns as export_two(). */
 static int export_to_first(void *into, const struct u_option *o, const char *name)
 {
 	struct run_options *out = into;
@@ -148,7 +154,7 @@ static int export_to_first(void *into, const struct u_option *o, const char *nam
 	return run_options_export_app(&out->apps[0], o, name);
 }
 
-/* Prints what is wrong and returns -ECANCELED. */
+/* Prints that the word of this option names no machine, and returns -ECANCELED. */
 static int refuse_machine(const char *option, const char *word)
 {
 	u_option_refuse(&run_options_tool,

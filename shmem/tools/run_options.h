@@ -62,14 +62,17 @@ static inline const struct run_app *run_options_app(const struct run_options *o,
 
 /*
  * Sets what another oshrun says of its --bind-to: the number of the word, 0 for none, and the part in which PEs take
- * turns.  0, or -EPROTO if there is no such word or part.
+ * turns.  0, or -EPROTO if there is no such word or part; then nothing is set.
  */
 int run_options_bind(struct run_options *o, unsigned int bind, unsigned int map_by);
 
-/* Sets what follows from --bind-to and --map-by. */
+/* Sets what follows from --bind-to and --map-by: bind_part, bind_word, and map_by where that was not given. */
 void run_options_bound(struct run_options *o);
 
-/* Sets a variable of one program, struct run_app: the option has two words, a name and a value. */
+/*
+ * Sets a variable of one program, `into` a struct run_app: the option has two words, a name and a value, which is at
+ * optind. 0; -EINVAL: no value, or no name; -ENOSPC: too many; -ENOMEM.
+ */
 int run_options_export_app(void *into, const struct u_option *o, const char *name);
 
 extern const struct u_option_tool run_options_tool;

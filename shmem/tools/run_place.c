@@ -57,6 +57,7 @@ int run_place_machine(const struct run_options *o, int pe)
 static struct u_cpuset allowed;
 static struct u_topo *machine;
 
+/* Adds to `allowed` the processors that this process may use. 0 or -errno. */
 static int find_allowed(void)
 {
 	size_t bytes = CPU_ALLOC_SIZE(U_CPUSET_END);
@@ -73,7 +74,7 @@ static int find_allowed(void)
 	return rc;
 }
 
-/* Makes a machine of which nothing is known: each processor is a core. 0 or -ENOMEM. */
+/* Makes `machine` one of which nothing is known: each processor of `allowed` is a core. 0 or -ENOMEM. */
 static int flat_machine(void)
 {
 	int cpu, n = u_cpuset_count(&allowed);

@@ -133,6 +133,7 @@ static struct run_name place_of(const struct run_pe *pe)
 	return n;
 }
 
+/* The number of the PE's process, on whichever machine; 0: not started, or (here) ended. */
 static int process_of(const struct run_pe *pe)
 {
 	return (int)(pe->far != NULL ? pe->far_pid : pe->pid);

@@ -95,7 +95,7 @@ static int take_app(struct run_app *app, const struct run_wire_app *a, struct te
 	return 0;
 }
 
-/* Has each program a PE, and the last one the last PE? */
+/* Has each program, of which there is one or more, a PE, and the last one the last PE? */
 static bool are_apps(const struct run_wire_app *apps, uint32_t n, uint32_t pes)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -173,7 +173,7 @@ static struct run_link *take_standard(void)
 	return run_link_create(in, out, false, 0);
 }
 
-/* Waits until something arrives. False: a signal has. */
+/* Waits until something arrives. False: a signal has, which stays to be read. */
 static bool await(int in, int signals)
 {
 	struct pollfd fds[] = { { .fd = in, .events = POLLIN },

@@ -6,12 +6,16 @@
 #include "run_job.h"
 #include "run_spawn.h"
 
-/* Greets the oshrun at standard input and output, and learns from it what to start.  0; else the exit status. */
+/*
+ * Greets the oshrun at standard input and output, which are /dev/null afterwards, and waits to learn from it what to
+ * start.  0; else the exit status, after a line unless that oshrun has gone or a signal has come.
+ */
 int run_serve_begin(struct run_job *job, struct run_options *o, int signals);
 
 /*
- * Takes what a START says. 0, -EPROTO: it says something impossible, or is none; -ENOMEM: either ends the process.
- * Options and PEs point into job->start.
+ * Takes what a START, the frame that *l has received, says. 0, -EPROTO: it says something impossible, or is none;
+ * -ENOMEM: with either the caller ends the process. The data of the frame become job->start, into which options and
+ * PEs point.
  */
 int run_serve_start(struct run_job *job, struct run_options *o, struct run_link *l);
 

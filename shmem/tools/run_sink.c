@@ -104,7 +104,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Starts the thread of a sink, the first time. False: it has no thread, as in a child. */
+/* Starts the thread of a sink, the first time. False: it has no thread, as in a child: the caller writes. */
 static bool start(struct sink *s)
 {
 	sigset_t all, before;
@@ -150,7 +150,7 @@ void run_sink_up(int fd)
 	sinks[RUN_SINK_UP].fd = fd;
 }
 
-/* Makes room for so many bytes more. False: no memory. */
+/* Makes room for so many bytes more; the caller has the lock. False: no memory. */
 static bool reserve(struct sink *s, size_t more)
 {
 	size_t room = s->room != 0 ? s->room : 4096;

@@ -13,7 +13,10 @@
 
 enum run_sink { RUN_SINK_OUT, RUN_SINK_ERR, RUN_SINK_UP, RUN_SINKS };
 
-/* A descriptor that can be read when something was written, or could not be; -1: there is none. */
+/*
+ * A descriptor, made by the first call, that can be read when something was written, or could not be; -1: there is
+ * none.
+ */
 int run_sink_event(void);
 /* Makes the descriptor of run_sink_event() unreadable again. */
 void run_sink_seen(void);
@@ -22,8 +25,8 @@ void run_sink_seen(void);
 void run_sink_up(int fd);
 
 /*
- * Takes a copy of all of it, whole lines where these shall not be mixed with those of other programs.  A child of
- * oshrun writes by itself.
+ * Takes a copy of all of it, whole lines where these shall not be mixed with those of other programs; does not wait.
+ * After an error it is dropped.  A child of oshrun, or a sink without a thread, writes by itself, and waits.
  */
 void run_sink_put(enum run_sink which, const char *data, size_t bytes);
 
@@ -39,10 +42,10 @@ bool run_sink_busy(enum run_sink which);
 /* Why it cannot be written any more, an errno: what is put there is lost.  0: it can. */
 int run_sink_error(enum run_sink which);
 
-/* Nobody is waited for any more: what is not written is lost. */
+/* Nobody is waited for any more: what is not written, and what is put to a sink later, is lost. */
 void run_sink_abandon(void);
 
-/* Waits until all is written, so long at most. */
+/* Waits until all is written, so many ms at most for all sinks together. */
 void run_sink_finish(int ms);
 
 #endif

@@ -60,7 +60,7 @@ static int forget_others(void)
 	return rc;
 }
 
-/* Sets VAR=VALUE; VAR alone stays as it is. 0 or -1. */
+/* Sets VAR=VALUE in the environment; VAR alone stays as it is there. 0 or -1. */
 static int export(const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -89,7 +89,7 @@ static int name_fabric(const char *name)
 	return setenv("VIADUCT_FABRIC", owned, 1);
 }
 
-/* In the child: sets all variables of the PE. 0, or another value: no memory. */
+/* In the child: sets all variables of the PE, with `sock` for BOOT_WIRE_VARIABLE. 0, or another value: no memory. */
 static int environment(const struct run_job *job, const struct run_pe *pe,
 		       const struct run_heritage *h, int sock)
 {
@@ -205,6 +205,7 @@ static _Noreturn void fail(int to, const char *what)
 	_exit(f.error == ENOENT ? EXIT_NO_EXEC + 1 : EXIT_NO_EXEC);
 }
 
+/* Closes fd; -1 is none. */
 static void close_if(int fd)
 {
 	if (fd >= 0)
@@ -212,8 +213,8 @@ static void close_if(int fd)
 }
 
 /*
- * Makes sockets and pipes: oshrun's ends are put into the PE, the PE's into `theirs`, for the caller to close. 0 or
- * -errno.
+ * Makes sockets and pipes: oshrun's ends are put into the PE, the PE's into `theirs`, for the caller to close, also
+ * after an error; it has set them to -1. Pipes only with --tag-output or --serve. 0 or -errno.
  */
 static int connect_pe(struct run_job *job, struct run_pe *pe, int theirs[THEIRS])
 {
@@ -246,7 +247,10 @@ static int watch_pe(struct run_job *job, struct run_pe *pe)
 	return rc;
 }
 
-/* Starts a PE, whose child writes to `to` if it fails later. 0 or -errno. */
+/*
+ * Starts a PE, whose child writes to `to` if it fails later. 0; or -errno, and then oshrun's ends in the PE stay open
+ * for run_conn_close().
+ */
 static int spawn_pe(struct run_job *job, struct run_pe *pe, const struct run_heritage *h, int to)
 {
 	int theirs[THEIRS] = { -1, -1, -1 }, i, rc;

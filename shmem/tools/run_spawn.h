@@ -15,10 +15,10 @@ struct run_heritage {
 	const char *fabric; /* NULL: what the environment says */
 };
 
-/* Starts the PEs of this machine; what fails ends the job. */
+/* Starts the PEs of this machine, and does not wait for their programs: run_spawn_check(). What fails ends the job. */
 void run_spawn(struct run_job *job, const struct run_heritage *h);
 
-/* Ends the job if a PE could not execute its program. */
+/* Ends the job if a PE is known to have failed to execute its program; does not wait. */
 void run_spawn_check(struct run_job *job);
 
 #endif

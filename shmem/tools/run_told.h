@@ -5,7 +5,10 @@
 
 #include "run_job.h"
 
-/* Takes what the oshrun that has the job has sent. When that is gone, or breaks the rules, the PEs are killed. */
+/*
+ * Takes all that the oshrun that has the job has sent so far. When that is gone, or breaks the rules, the PEs are
+ * killed and it is listened to no more.
+ */
 void run_told(struct run_job *job);
 
 #endif

@@ -83,18 +83,19 @@ struct u_option_tool {
 };
 
 /*
- * Parses the command line and sets the members.  Returns U_OPTION_GO_ON, and then optind is the first
- * operand; or the exit status: 0 after --help or --version, 1 or 2 after an error line.
+ * Parses the command line and sets the members, which otherwise keep what they have; texts point into argv, which may
+ * be put into another order.  Returns U_OPTION_GO_ON, and then optind is the first operand; or the exit status: 0 after
+ * --help or --version, 1 or 2 after an error line, and options before the wrong one are set.
  */
 int u_option_parse(const struct u_option_tool *t, int argc, char **argv, void *into);
 
-/* Writes an error line as the parser does.  Returns 2, the exit status of wrong usage. */
+/* Writes an error line as the parser does, after the tool's name.  Returns 2, the exit status of wrong usage. */
 int u_option_refuse(const struct u_option_tool *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Reads all of the text as a number within limits; a size may end with k, M, G or T.  0, or -EINVAL,
- * and then nothing is written.
+ * Reads all of the text as a number from `min` to `max`; a size may end with k, M, G or T, of either case.  0, or
+ * -EINVAL, and then nothing is written.  The other: as a number with a decimal point, whatever the locale.
  */
 int u_option_number(const char *text, bool size, uint64_t min, uint64_t max, uint64_t *out);
 int u_option_decimal(const char *text, double least, double most, double *out);

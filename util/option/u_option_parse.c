@@ -24,6 +24,7 @@ static const struct u_option *row(const struct u_option_tool *t, const struct u_
 
 /* ---- error lines ---- */
 
+/* Writes an error line, cut to TEXT_MAX, with '?' for control characters: by t->say, or to standard error. */
 static void say(const struct u_option_tool *t, const char *fmt, va_list ap)
 {
 	char line[TEXT_MAX], *c;
@@ -49,6 +50,7 @@ int u_option_refuse(const struct u_option_tool *t, const char *fmt, ...)
 	return 2;
 }
 
+/* Appends to the text, which has room for TEXT_MAX bytes; what does not fit is cut. */
 static void add(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void add(char *text, const char *fmt, ...)
 {
@@ -60,7 +62,7 @@ static void add(char *text, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Adds a number; a size of 65536 as 64k. */
+/* Adds `before` and a number; where o->size, 65536 as 64k. */
 static void add_number(char *text, const struct u_option *o, const char *before, uint64_t v)
 {
 	static const char *const unit[] = { "", "k", "M", "G", "T" };
@@ -73,6 +75,7 @@ static void add_number(char *text, const struct u_option *o, const char *before,
 	add(text, "%s%llu%s", before, (unsigned long long)v, unit[i]);
 }
 
+/* Adds the words as «a, b or c». */
 static void add_words(char *text, const char *const *words)
 {
 	size_t i;
@@ -235,7 +238,7 @@ static int left_side(const struct u_option *o, bool letters, char text[TEXT_MAX]
 	return (int)strlen(text);
 }
 
-/* Lines after the first are indented. */
+/* Prints the text, its lines after the first indented by `column`, and ends the last. */
 static void print_text(const char *text, int column)
 {
 	for (; *text != '\0'; text++) {
@@ -246,6 +249,7 @@ static void print_text(const char *text, int column)
 	putchar('\n');
 }
 
+/* Prints --help to standard output. */
 static void print_help(const struct u_option_tool *t)
 {
 	const struct u_option *o;
@@ -274,7 +278,7 @@ static void print_help(const struct u_option_tool *t)
 
 /* ---- the command line ---- */
 
-/* The table as getopt_long() takes it. */
+/* Writes the table as getopt_long() takes it: `longs` has room for ROWS_MAX + 1, and letters are added to `letters`. */
 static void translate(const struct u_option_tool *t, struct option *longs, char letters[TEXT_MAX])
 {
 	const struct u_option *o;

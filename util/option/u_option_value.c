@@ -68,7 +68,7 @@ uint64_t u_option_most(const struct u_option *o)
 	return o->bytes == sizeof(uint64_t) && o->kind != U_OPTION_PAIR ? UINT64_MAX : INT_MAX;
 }
 
-/* Gives the index of the text among `words`; -EINVAL: it is none of them. */
+/* Gives the index of the text among `words`. 0; or -EINVAL: it is none of them, and *out is as before. */
 static int word_index(const char *const *words, const char *text, uint64_t *out)
 {
 	uint64_t i;
@@ -81,6 +81,10 @@ static int word_index(const char *const *words, const char *text, uint64_t *out)
 	return 0;
 }
 
+/*
+ * Sets a number of 4 or 8 bytes, by o->bytes: of the text, or its index among the words; without an argument the least.
+ * 0; or -EINVAL, and it is as before.
+ */
 static int set_number(const struct u_option *o, void *at, const char *arg)
 {
 	uint64_t v = o->min;
@@ -98,6 +102,7 @@ static int set_number(const struct u_option *o, void *at, const char *arg)
 	return 0;
 }
 
+/* Sets the pointer to the argument itself, or to "" where that is NULL. 0; or -EINVAL: its length, or no such word. */
 static int set_string(const struct u_option *o, const char **at, const char *arg)
 {
 	size_t n = arg != NULL ? strlen(arg) : 0;
@@ -112,7 +117,7 @@ static int set_string(const struct u_option *o, const char **at, const char *arg
 	return 0;
 }
 
-/* Adds the argument to the list; -ENOSPC: that is full. */
+/* Adds the argument, as set_string(), at the first NULL of the list. 0, -EINVAL; or -ENOSPC: that is full. */
 static int set_list(const struct u_option *o, const char **at, const char *arg)
 {
 	size_t i = 0, n = o->bytes / sizeof(*at);
@@ -122,7 +127,7 @@ static int set_list(const struct u_option *o, const char **at, const char *arg)
 	return i < n ? set_string(o, &at[i], arg) : -ENOSPC;
 }
 
-/* Reads two numbers with a comma between, or one for both where the option allows that. */
+/* Reads two numbers with a comma between, or one for both where the option allows that. 0; or -EINVAL, nothing set. */
 static int set_pair(const struct u_option *o, int at[2], const char *arg)
 {
 	const char *comma = strchr(arg, ',');

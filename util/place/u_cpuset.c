@@ -131,6 +131,7 @@ int u_cpuset_parse(const char *text, struct u_cpuset *out)
 	return 0;
 }
 
+/* The last number of those in the set that follow on `first`, without a gap; `first` where the next is not in it. */
 static int run_end(const struct u_cpuset *set, int first)
 {
 	while (u_cpuset_has(set, first + 1))

@@ -26,14 +26,20 @@ void u_cpuset_and(struct u_cpuset *a, const struct u_cpuset *b);  /* a becomes w
 void u_cpuset_or(struct u_cpuset *a, const struct u_cpuset *b);	  /* a becomes what either has */
 void u_cpuset_less(struct u_cpuset *a, const struct u_cpuset *b); /* a loses what b has */
 
-/* Reads "2" or "2-5", of numbers below `end`.  Returns the text after it, or NULL. */
+/*
+ * Reads "2" or "2-5", of numbers below `end`, in rising order.  Returns the text after it, or NULL, with the outputs
+ * written in part.
+ */
 const char *u_cpuset_range(const char *text, int end, int *first, int *last);
 
-/* Reads a list such as "2", "2-5" or "0,4-7", of one processor at least.  Returns 0 or -EINVAL. */
+/*
+ * Reads a list such as "2", "2-5" or "0,4-7", of one processor at least.  Returns 0; or -EINVAL with *out as before.
+ */
 int u_cpuset_parse(const char *text, struct u_cpuset *out);
 
 /*
- * Writes the list, in rising order; one that does not fit ends with "...".  Returns `out`.
+ * Writes the list, as u_cpuset_parse() reads it, in rising order, "" for an empty set; one that does not fit ends with
+ * "...".  Returns `out`.
  */
 char *u_cpuset_text(const struct u_cpuset *set, char *out, size_t size);
 

@@ -34,7 +34,7 @@ static bool mine(const struct work *w, unsigned int i, unsigned int n)
 	return n <= all ? i == k % n : i % all == k;
 }
 
-/* Keeps this thread's share of the processors. */
+/* Keeps this thread's share of the processors: more than one where there are more of them than threads of the role. */
 static void share_list(const struct work *w, struct u_cpuset *set)
 {
 	const struct u_cpuset whole = *set;
@@ -68,7 +68,7 @@ static void share_cores(const struct work *w, struct u_cpuset *set)
 
 /* ---- relations ------------------------------------------------------------------------------ */
 
-/* Returns how many such parts the application's processors are in. */
+/* Returns how many such parts the application's processors are in. The topology is known, as in all relations. */
 static int spread(const struct work *w, enum u_topo_part part)
 {
 	return u_topo_spread(w->c->topo, &w->anchor, part);
@@ -96,8 +96,8 @@ static bool same_core(const struct work *w, const struct u_cpuset *limit, struct
 }
 
 /*
- * Gives the part around the application's processors without their nearer part `close`.  If the application may
- * run so widely that nothing is left: all of the part.
+ * Gives the part around the application's processors, within `limit`, without their nearer part `close`.  If the
+ * application may run so widely that nothing is left: all of the part.  Returns as related() does.
  */
 static bool beside(const struct work *w, enum u_topo_part part, enum u_topo_part close,
 		   const struct u_cpuset *limit, struct u_cpuset *out)
@@ -143,7 +143,7 @@ static bool related(const struct work *w, enum u_place_where where, const struct
 	}
 }
 
-/* Returns why no allowed processor has that relation. */
+/* Returns why no allowed processor has that relation, which the caller has found. */
 static enum u_place_why why_not(const struct work *w, enum u_place_where where)
 {
 	struct u_cpuset all = { { 0 } }, there;
@@ -157,7 +157,7 @@ static enum u_place_why why_not(const struct work *w, enum u_place_where where)
 	return u_cpuset_empty(&there) ? U_PLACE_NOT_THERE : U_PLACE_NOT_ALLOWED;
 }
 
-/* Decides for a place relative to the application; if there is none such, for the next best. */
+/* Decides for a place relative to the application; if there is none, for the next best. d->cpus is empty before. */
 static void decide_relation(const struct work *w, enum u_place_where asked)
 {
 	static const enum u_place_where steps[][STEPS] = {
@@ -190,6 +190,7 @@ static void decide_relation(const struct work *w, enum u_place_where asked)
 
 /* ---- the other places ----------------------------------------------------------------------- */
 
+/* Decides for the processors of the list that are allowed; threads but the application's get a share of them each. */
 static void decide_list(const struct work *w, const struct u_cpuset *list)
 {
 	struct u_place_decision *d = w->d;
@@ -228,6 +229,10 @@ static bool one_node(const struct u_topo *topo)
 	return u_topo_spread(topo, &all, U_TOPO_NODE) < 2;
 }
 
+/*
+ * Decides for the adapter's memory node, or, where none of its processors is allowed, for its package; not for a
+ * machine of one node. Threads but the application's get a share of the cores each.
+ */
 static void decide_device(const struct work *w)
 {
 	const struct u_topo *topo = w->c->topo;
@@ -299,6 +304,7 @@ struct user {
 	bool close; /* it was asked for the application's core */
 };
 
+/* Where the thread of a decision may run: where it is placed, or else all that is allowed. Points into *c or *d. */
 static struct user user_of(const struct u_place_case *c, const struct u_place_ask *ask,
 			   const struct u_place_decision *d)
 {
@@ -312,6 +318,7 @@ static struct user user_of(const struct u_place_case *c, const struct u_place_as
 	};
 }
 
+/* Are all processors of both sets on one core? False where that is not known. */
 static bool on_one_core(const struct u_place_case *c, const struct u_cpuset *a,
 			const struct u_cpuset *b)
 {
@@ -361,7 +368,7 @@ static void warn(const struct u_place_case *c, const struct u_place_ask *asks, u
 	}
 }
 
-/* Gives the processors on which the application's thread will run.  True: by its rule. */
+/* Gives the processors on which the application's thread will run, none: not known.  True: by its rule. */
 static bool application_of(const struct u_place_case *c, struct u_cpuset *out)
 {
 	const struct u_place_ask ask = { .role = U_PLACE_APPLICATION, .count = 1 };

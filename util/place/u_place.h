@@ -66,11 +66,11 @@ struct u_place_decision {
 		with; /* for U_PLACE_SHARES_*: the index of the other thread; `n`: the application */
 };
 
-/* Decides for n threads of one process together. */
+/* Decides for n threads of one process together, out[i] for asks[i], and adds the warnings.  Places no thread. */
 void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,
 	     struct u_place_decision *out);
 
-/* Does the decision give what the rule says? */
+/* Does the decision give what the rule says? Also where there is none, and where no processor is nearer to a device. */
 bool u_place_met(const struct u_place_decision *d);
 
 #define U_PLACE_TEXT 200
@@ -79,7 +79,7 @@ bool u_place_met(const struct u_place_decision *d);
 char *u_place_text(const struct u_place_case *c, const struct u_place_ask *ask,
 		   const struct u_place_decision *d, char out[U_PLACE_TEXT]);
 
-/* Writes the warnings in words, "" for none.  Returns `out`. */
+/* Writes the gravest of the warnings for thread `index` in words, "" for none.  Returns `out`. */
 char *u_place_warning(const struct u_place_ask *asks, unsigned int n, unsigned int index,
 		      const struct u_place_decision *d, char out[U_PLACE_TEXT]);
 

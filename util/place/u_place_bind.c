@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Gives the processors of the set that are in its part number n, from 0; after the last part comes the first. */
+/*
+ * Gives the processors of the set, not empty and all in the topology, that are in its part number n, from 0; after the
+ * last part comes the first.
+ */
 static void nth(const struct u_topo *topo, const struct u_cpuset *set, enum u_topo_part part,
 		unsigned int n, struct u_cpuset *out)
 {

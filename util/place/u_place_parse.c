@@ -35,6 +35,7 @@ static int word_of(const char *const *words, const char *text)
 	return -1;
 }
 
+/* Reads the place of a rule, which is a word or a list of processors. 0; or -EINVAL with a line. */
 static int parse_where(const char *text, enum u_place_role role, struct u_place_rule *rule,
 		       char error[U_PLACE_ERROR])
 {
@@ -54,6 +55,7 @@ static int parse_where(const char *text, enum u_place_role role, struct u_place_
 	return 0;
 }
 
+/* Reads «ROLE=PLACE» or «strict», and changes the text. 0; or -EINVAL with a line, also for a second rule of a role. */
 static int parse_rule(char *text, struct u_place_rules *rules, bool given[U_PLACE_ROLES],
 		      char error[U_PLACE_ERROR])
 {

@@ -43,8 +43,8 @@ struct u_place_rules {
 #define U_PLACE_ERROR 160
 
 /*
- * Reads rules such as "transfer=shared-cache;relay=2,3;strict".  Returns 0, or -EINVAL and a line that
- * says what is wrong.
+ * Reads rules such as "transfer=shared-cache;relay=2,3;strict"; "" and "none" are no rules.  Returns 0, or -EINVAL and
+ * a line that says what is wrong, with *out as before.
  */
 int u_place_parse(const char *text, struct u_place_rules *out, char error[U_PLACE_ERROR]);
 

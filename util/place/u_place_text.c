@@ -22,13 +22,14 @@ static const char *const why_texts[] = {
 	[U_PLACE_NO_LIST] = "this process may use none of them, or they are offline",
 };
 
+/* The place of the rule as a word, or its list, which is written to `list`. */
 static const char *where_text(const struct u_place_rule *rule, char list[U_CPUSET_TEXT])
 {
 	return rule->where == U_PLACE_LIST ? u_cpuset_text(&rule->list, list, U_CPUSET_TEXT)
 					   : u_place_where_words[rule->where];
 }
 
-/* Writes the place that a thread got, such as "shared-cache (L3)". */
+/* Writes the place that a thread got, such as "shared-cache (L3)", or "these" for a list. */
 static void got_text(const struct u_place_case *c, const struct u_place_decision *d, char *out,
 		     size_t size)
 {
@@ -63,6 +64,7 @@ char *u_place_text(const struct u_place_case *c, const struct u_place_ask *ask,
 	return out;
 }
 
+/* Writes the name of thread `with`: its role, with a number where that has several; n: "application". */
 static void other_text(const struct u_place_ask *asks, unsigned int n, unsigned int with, char *out,
 		       size_t size)
 {

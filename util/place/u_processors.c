@@ -15,6 +15,7 @@
 
 /* ---- affinity ---- */
 
+/* Sets count and cpus from the affinity of the calling thread; leaves them where that cannot be read. */
 static void read_affinity(struct u_processors *out)
 {
 	size_t bytes = CPU_ALLOC_SIZE(U_CPUSET_END);
@@ -41,7 +42,7 @@ static uint64_t hash(const char *text)
 	return h;
 }
 
-/* The first line of a file.  False: there is none. */
+/* Reads the first line of a file, with its '\n', cut to `size`.  False: there is none. */
 static bool read_line(const char *path, char *line, int size)
 {
 	FILE *f = fopen(path, "re");
@@ -71,7 +72,7 @@ struct mount {
 	bool second; /* version 2 of control groups */
 };
 
-/* Is the word in a list with commas? */
+/* Is the word in a list with commas, which ends with the line or the text? */
 static bool has_word(const char *list, const char *word)
 {
 	size_t n;
@@ -85,7 +86,7 @@ static bool has_word(const char *list, const char *word)
 	}
 }
 
-/* Reads a line; false unless it is a hierarchy that may limit processor time. */
+/* Reads a line of mountinfo; false unless it is a hierarchy that may limit processor time. */
 static bool take_mount(char *line, struct mount *m)
 {
 	char *rest = strstr(line, " - "), options[256];
@@ -99,7 +100,7 @@ static bool take_mount(char *line, struct mount *m)
 	       sscanf(rest, " - cgroup %*s %255s", options) == 1 && has_word(options, "cpu");
 }
 
-/* Finds the group of the process in such a hierarchy: a line of its file "cgroup". */
+/* Finds the group of the process (`proc`: its folder of /proc) in such a hierarchy: a line of its file "cgroup". */
 static bool find_group(const char *proc, bool second, char path[PATH_MAX])
 {
 	char name[PATH_MAX], *line = NULL, *list, *at;
@@ -127,6 +128,7 @@ static bool find_group(const char *proc, bool second, char path[PATH_MAX])
 	return found;
 }
 
+/* Reads the number at the beginning of the file folder/name. False: there is none, and *out is as before. */
 static bool read_number(const char *folder, const char *name, long long *out)
 {
 	char path[PATH_MAX + 32], line[64];
@@ -164,7 +166,7 @@ static uint64_t id_of(const char *folder)
 	return ((uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
 }
 
-/* Walks from the group up to the mount, and takes the smallest quota. */
+/* Walks from the group up to the mount, and replaces *group and *quota, 0 for none, where one has a smaller quota. */
 static void walk(const struct mount *m, const char *path, uint64_t *group, uint32_t *quota)
 {
 	size_t root = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root), least = strlen(m->point);
@@ -259,6 +261,7 @@ void u_processors_crowd_add(struct u_processors_crowd *c, const struct u_process
 		c->cpus[i] |= other->cpus[i];
 }
 
+/* How many of the U_PROCESSORS_WORDS * 64 bits are set. */
 static unsigned int count_bits(const uint64_t *cpus)
 {
 	unsigned int n = 0;

@@ -21,15 +21,15 @@ struct u_processors {
 	uint64_t cpus[U_PROCESSORS_WORDS]; /* their numbers, as far as these are below 1024 */
 };
 
-/* Reads all of it; what is not known becomes 0. */
+/* Reads all of it, for the calling thread; what is not known becomes 0. */
 void u_processors_read(struct u_processors *out);
 
-/* How many threads of this process can run at once, by affinity and quota; at least 1. */
+/* How many threads of this process can run at once, by the caller's affinity and the quota rounded up; at least 1. */
 unsigned int u_processors_count(void);
 
 /*
- * Gives the smallest quota of the control groups, version 1 or 2, that have the process of this folder of /proc.
- * False: there is none.
+ * Gives the smallest quota of the control groups, version 1 or 2, that have the process of this folder of /proc, in
+ * thousandths of a processor.  False: there is none; both outputs are 0.
  */
 bool u_processors_quota(const char *proc, uint64_t *group, uint32_t *quota);
 
@@ -42,6 +42,7 @@ struct u_processors_crowd {
 	uint64_t cpus[U_PROCESSORS_WORDS]; /* of the processes counted in `meets` */
 };
 
+/* Counts nobody yet, not even `mine`, which has to exist as long as *c. */
 void u_processors_crowd_begin(struct u_processors_crowd *c, const struct u_processors *mine);
 /* Call it once for each process, also for this one; those of other machines do not count. */
 void u_processors_crowd_add(struct u_processors_crowd *c, const struct u_processors *other);

@@ -19,7 +19,7 @@ int u_topo_number(const struct u_topo *topo, int index, enum u_topo_part part)
 	}
 }
 
-/* The first processor of the set, in the order of the machine, that is in the part `number`. */
+/* The index of the first processor of the set, in the order of the machine, that is in the part `number`, or -1. */
 static int first_in(const struct u_topo *topo, const struct u_cpuset *set, enum u_topo_part part,
 		    int number)
 {

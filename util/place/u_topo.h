@@ -29,23 +29,23 @@ struct u_topo {
 
 enum u_topo_part { U_TOPO_CPU, U_TOPO_CORE, U_TOPO_CACHE, U_TOPO_PACKAGE, U_TOPO_NODE };
 
-/* The number of the part that a processor is in; for U_TOPO_CPU its index. */
+/* The number of the part that the processor of that index is in; for U_TOPO_CPU the index; or U_TOPO_NONE. */
 int u_topo_number(const struct u_topo *topo, int index, enum u_topo_part part);
 
-/* Adds the processors of the machine that share such a part with one of `of`. */
+/* Adds to *out the processors of the machine that share such a part with one of `of`, those themselves too. */
 void u_topo_around(const struct u_topo *topo, const struct u_cpuset *of, enum u_topo_part part,
 		   struct u_cpuset *out);
 
 /* The number of different such parts that the processors of a set are in; U_TOPO_NONE counts as one. */
 int u_topo_spread(const struct u_topo *topo, const struct u_cpuset *set, enum u_topo_part part);
 
-/* The index of a processor, or -1. */
+/* The index of the processor that has this number in Linux, or -1. */
 int u_topo_find(const struct u_topo *topo, int os);
 
-/* Are the caches of all these processors known? */
+/* Are the caches of all these processors known? Those that the machine has not got are not looked at. */
 bool u_topo_caches_known(const struct u_topo *topo, const struct u_cpuset *set);
 
-/* The machine's processors. */
+/* Adds the machine's processors to *out, allowed or not. */
 void u_topo_all(const struct u_topo *topo, struct u_cpuset *out);
 
 #endif

@@ -43,7 +43,7 @@ fail(int rc, char error[U_TOPO_ERROR], const char *format, ...)
 	return rc;
 }
 
-/* Looks up the functions of the library; -ENOENT: one is missing, or its interface is another. */
+/* Looks up the functions of the library. 0; or -ENOENT with a line: one is missing, or its interface is another. */
 static int find(struct hwloc *h, char error[U_TOPO_ERROR])
 {
 	const struct {
@@ -75,7 +75,10 @@ static int find(struct hwloc *h, char error[U_TOPO_ERROR])
 	return 0;
 }
 
-/* The library is never unmapped, since hwloc loads libraries of devices that fail when they are unmapped. */
+/*
+ * Loads hwloc, for the caller to dlclose() h->library. 0; or -ENOENT with a line, and closed. The library is never
+ * unmapped, since hwloc loads libraries of devices that fail when they are unmapped.
+ */
 static int load(struct hwloc *h, char error[U_TOPO_ERROR])
 {
 	int rc;
@@ -89,6 +92,7 @@ static int load(struct hwloc *h, char error[U_TOPO_ERROR])
 	return rc;
 }
 
+/* Is it a cache of level 2 to 5? */
 static bool is_shared_cache(hwloc_obj_type_t type)
 {
 	return type >= HWLOC_OBJ_L2CACHE && type <= HWLOC_OBJ_L5CACHE;
@@ -120,6 +124,7 @@ static void describe(const struct hwloc *h, hwloc_obj_t pu, int index, struct u_
 	}
 }
 
+/* Makes *out, for free(), from what hwloc has found. 0; or -EIO or -ENOMEM with a line. */
 static int copy(const struct hwloc *h, hwloc_topology_t topology, struct u_topo **out,
 		char error[U_TOPO_ERROR])
 {
@@ -152,6 +157,7 @@ static void set_flags(const struct hwloc *h, hwloc_topology_t topology)
 	h->set_flags(topology, flags);
 }
 
+/* As u_topo_read(), by a library that is loaded. */
 static int read_topology(const struct hwloc *h, const char *synthetic, struct u_topo **out,
 			 char error[U_TOPO_ERROR])
 {

@@ -5,6 +5,7 @@
 
 #include "u_topo_read.h"
 
+/* Returns -ENOENT with a line, always. */
 int u_topo_read(const char *synthetic, struct u_topo **out, char error[U_TOPO_ERROR])
 {
 	snprintf(error, U_TOPO_ERROR,

@@ -32,9 +32,9 @@ extern const struct boot_back boot_local, boot_pmix, boot_pmi1, boot_single;
 int boot_error(char error[BOOT_TEXT_MAX], int rc, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Sends all bytes, whatever interrupts. 0 or -errno. */
+/* Sends all bytes on a socket, whatever interrupts, and raises no SIGPIPE. 0; or -errno, after a part maybe. */
 int boot_send_all(int fd, const void *data, size_t bytes);
-/* Receives all bytes, whatever interrupts. 0 or -errno; at the end of the stream -ECONNRESET. */
+/* Receives all bytes, whatever interrupts. 0; or -errno, -ECONNRESET at the end of the stream, with a part maybe. */
 int boot_recv_all(int fd, void *data, size_t bytes);
 
 /* A whole text of digits as a number.  0; or -EINVAL: NULL, empty, not digits alone, or above `max`. */

@@ -143,7 +143,7 @@ static int find_launcher(void)
 	return 0;
 }
 
-/* Joins: start() of boot_back.h. A process connects the first time only; later starts take what that has found. */
+/* Joins: start() of boot_back.h. A process connects once; later starts take what that has found. */
 static int pmi_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	int rc = 0;

@@ -159,7 +159,7 @@ static int join(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-/* Joins: start() of boot_back.h. PMIx is initialised the first time only; later starts take what that has found. */
+/* Joins: start() of boot_back.h. PMIx is initialised once; later starts take what that has found. */
 static int pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	int rc = pmix.pid == 0 ? join(error) : 0;

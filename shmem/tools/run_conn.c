@@ -195,7 +195,7 @@ static bool join_state(struct run_job *job, struct run_pe *pe)
 	return true;
 }
 
-/* Answers the JOIN of a PE, and passes it on (--serve). */
+/* Answers the JOIN of a PE, and passes it on (--serve); one that comes twice, or cannot be answered, ends the job. */
 static void join(struct run_job *job, struct run_pe *pe)
 {
 	if (!join_state(job, pe))

@@ -170,8 +170,9 @@ static bool send(int pid, int fd, int number)
 }
 
 /*
- * Sends a signal to the process, if it is one of the job; then its descriptor is in *fd_out, or -1 where there are
- * none. LEFT_NOT also if this process may not send signals to it.
+ * Sends a signal, and after SIGTERM SIGCONT, to the process, if it is one of the job: LEFT_ONE; then its descriptor,
+ * for the caller to close, is in *fd_out, or -1 where there are none. LEFT_NOT also if this process may not send
+ * signals to it.
  */
 static enum left tell(int pid, int number, int *fd_out)
 {

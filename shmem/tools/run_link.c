@@ -31,7 +31,10 @@ void run_link_destroy(struct run_link *l)
 
 /* ---- what arrives ---- */
 
-/* Checks a head that is whole, and makes room for its data. 0, -EPROTO, -EPROTONOSUPPORT or -ENOMEM. */
+/*
+ * Checks a head that is whole, and makes room for its data in place of those of the frame before. 0, -EPROTO,
+ * -EPROTONOSUPPORT or -ENOMEM.
+ */
 static int begin(struct run_link *l)
 {
 	int rc = run_wire_known(&l->head);

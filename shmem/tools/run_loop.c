@@ -152,7 +152,10 @@ static void take_event(struct run_job *job, struct run_fabric *fabric, int signa
 	}
 }
 
-/* ms to wait, when all PEs have ended, for other machines to say so, or else for their remote shells to end. */
+/*
+ * ms to wait, when all PEs have ended: RUN_BYE_MS for other machines to say so, or, where none is connected or the job
+ * is ending, RUN_END_MS for their remote shells to end.
+ */
 static int64_t far_ms(const struct run_job *job)
 {
 	int i;

@@ -34,7 +34,7 @@ void run_output_check(struct run_job *job);
 /* Writes what has arrived from the PE and what has no end of line, and closes both its streams; waits for nothing. */
 void run_output_drain(struct run_job *job, struct run_pe *pe);
 
-/* The PEs have ended: writes what is left.  A child of theirs may still have the streams open. */
+/* The PEs have ended: run_output_drain() of all.  A child of theirs may still have the streams open. */
 void run_output_end(struct run_job *job);
 
 #endif

@@ -241,6 +241,7 @@ void run_sink_abandon(void)
 	}
 }
 
+/* CLOCK_MONOTONIC in ms. */
 static int64_t now_ms(void)
 {
 	struct timespec t;

@@ -33,6 +33,7 @@ static void read_affinity(struct u_processors *out)
 
 /* ---- the machine ---- */
 
+/* The FNV-1a hash of the text. */
 static uint64_t hash(const char *text)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);

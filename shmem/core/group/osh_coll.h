@@ -9,7 +9,7 @@
 /*
  * Gives n bytes of the root, a number in the team, to the dest of all, its own, too. 0, or -1 where `team` is NULL, as
  * all collectives; any other fault ends the job, such as a dest that is not symmetric memory of that length. Returns
- * when the data are here, whatever the others have. For n = 0 it waits for nobody.
+ * when the data are here, whatever the others have. For n = 0 it waits for nobody, except with SHMEM_DEBUG.
  */
 int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n,
 		  int root);

@@ -64,9 +64,9 @@ void osh_teams_close(void);
 extern struct osh_team *osh_setup_team;
 
 /*
- * A team of these PEs, of which this one is number `me`, for osh_team_free(); `pes` is copied. It is on no list, and
- * neither this PE nor the others know an offset yet: osh_team_note_block() has to follow for each member.  NULL: no
- * memory.
+ * A team of these PEs, of which this one is number `me`, for osh_team_free(); `pes` is copied. It is on no list. Its
+ * `offset` is not known to the others, and `offsets` are not set: osh_team_note_block() has to follow for each member,
+ * this one too.  NULL: no memory.
  */
 struct osh_team *osh_team_alloc(const int *pes, int n, int me);
 /* Notes where the block of a member is; an offset at which it cannot be ends the job. */

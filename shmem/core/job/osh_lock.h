@@ -12,7 +12,10 @@ void osh_set_lock(const char *fn, long *lock);
  * Completes the operations of the default context, then passes the lock on; if this PE has not got it, the job ends.
  */
 void osh_clear_lock(const char *fn, long *lock);
-/* Does not wait. 0: this PE has the lock now; 1: another has it or waits for it, or this one had it before. */
+/*
+ * Does not wait for the lock. 0: this PE has it now; 1: another has it or waits for it, or this one had it before. An
+ * object that cannot be a lock ends the job.
+ */
 int osh_test_lock(const char *fn, long *lock);
 
 #endif

@@ -202,7 +202,7 @@ static struct {
 	uint8_t *copy[OSH_DATA_PIECES]; /* between the handlers before and after a fork(); or MAP_FAILED */
 } children = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* May pages be swapped out? Those are not in memory either: then all are read. */
+/* Is swap space in use, or is that not known? Pages there are not in memory either: then all are read. */
 static bool is_swapping(void)
 {
 	struct sysinfo s;

@@ -35,7 +35,7 @@ void osh_conn_close(VIP_VI_HANDLE vi);
 
 /*
  * Ends the job with the reason that the agent of this host is gone, if it is: connections end of that, too. Else it
- * returns, and the caller gives its own reason. The NIC is open.
+ * returns, and the caller gives its own reason. The NIC has to be open.
  */
 void osh_conn_check_agent(void);
 /* Ends the job: the agent of this host is gone. `rc`: what VipConnectWait() returned. */

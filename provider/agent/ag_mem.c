@@ -294,8 +294,9 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 }
 
 /*
- * Opens the memory that a message names: a share over a link, within the host a piece of the process at
- * the other end.  0 or -errno.
+ * Opens the memory that a message names, whose `slice_id` is not 0: over a link the share, which can be opened
+ * once; within the host a piece of the process at the other end, and -ENOENT if that has none with the id or a
+ * shorter one.  0 or -errno; the descriptor is the caller's.
  */
 static int told_slice(struct ag_link *l, const struct w_cm_tell *m, int *fd_out)
 {

@@ -17,12 +17,12 @@ struct ag_msg {
 };
 
 /*
- * Copies a message, whose header says how long it is, and takes over `nfds` descriptors.  Returns
- * NULL when there is no memory; then the descriptors still belong to the caller.
+ * Copies a message, whose header says how long it is, and takes over `nfds` descriptors, at most W_CTL_FDS.
+ * Returns NULL when there is no memory; then the descriptors still belong to the caller.
  */
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds);
 
-/* Frees a message that is in no queue, and closes its descriptors. */
+/* Frees a message, not NULL, that is in no queue, and closes its descriptors. */
 void ag_msg_free(struct ag_msg *m);
 
 #endif

@@ -60,7 +60,10 @@ int ag_name_host(const struct ag_agent *a, const char *name)
 	return at >= 0 ? (int)a->aliases[at].host : host_by_number(a, name);
 }
 
-/* Is it a name of this machine?  For a name with dots, the client also asks for its first part. */
+/*
+ * Is it a name of this machine: localhost, or the kernel's host name up to its first dot?  For a name with
+ * dots, the client also asks for its first part.
+ */
 static bool is_own_name(const char *name)
 {
 	char own[W_NAME_MAX + 1];
@@ -74,7 +77,7 @@ static bool is_own_name(const char *name)
 	return strcmp(name, own) == 0;
 }
 
-/* Returns the host of the device of that name, else the host of that name; or -ENOENT. */
+/* Returns the host of the device of that name, else as ag_name_host() does; or -ENOENT. */
 static int host_by_device(const struct ag_agent *a, const char *name)
 {
 	int at = alias_find(a->devices, a->device_count, name);
@@ -200,7 +203,11 @@ static void named(struct ag_client *c, const struct w_name *m, int host)
 	ag_client_send(c, &answer, NULL, 0);
 }
 
-/* Answers with the host of that name.  A host has one address, so names have nothing at indices above 0. */
+/*
+ * Answers NAMED with the host of that name; with index W_NAME_DEVICE with that of the device or else host of
+ * that name.  With index 0 names of this machine count, too.  A host has one address, so at other indices
+ * nothing is known.
+ */
 void ag_name_lookup(struct ag_client *c, const struct w_name *m)
 {
 	int host = -ENOENT;
@@ -241,7 +248,7 @@ static void relays_name(struct ag_agent *a, const struct rt_path *path, char *te
 	}
 }
 
-/* Fills in the answer about the path to a host of the fabric. */
+/* Fills in the answer about the path to a host of the fabric, all but its token and address. */
 static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 {
 	struct rt_path path = { 0 };
@@ -266,7 +273,8 @@ static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 
 /*
  * Answers with the path to that host: the number of its links, its first port and its relays.  If there is none
- * now: why, and the path that there would be if all links were up.
+ * now: why, and the path that there would be if all links were up.  An address of no host is answered as not
+ * reachable.
  */
 void ag_name_route(struct ag_client *c, const struct w_route *m)
 {

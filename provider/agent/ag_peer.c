@@ -72,7 +72,10 @@ static bool twin_waits(struct ag_link *l, const struct w_addr *addr)
 	return false;
 }
 
-/* Is the process the peer that waits for the other's request?  With two equal addresses, the one that comes first. */
+/*
+ * Is the process the peer that waits for the other's request?  It is if its address is the lower one; with two
+ * equal addresses, the one that comes first.
+ */
 static bool decides(struct ag_link *l, const struct w_connect *m)
 {
 	int order = ag_addr_compare(&m->local, &m->remote);
@@ -124,8 +127,8 @@ static struct ag_conn *waiting_on(struct ag_link *l, const struct ag_offer *offe
 }
 
 /*
- * Returns the peer for which the offer is.  It may wait on a link other than the one over which the
- * offer came.
+ * Returns the deciding peer for which the offer is, or NULL.  It may wait on a link other than the one over
+ * which the offer came.
  */
 static struct ag_conn *waiting_for(struct ag_agent *a, const struct ag_offer *offer)
 {
@@ -137,7 +140,10 @@ static struct ag_conn *waiting_for(struct ag_agent *a, const struct ag_offer *of
 	return conn;
 }
 
-/* Joins the offer with the peer that waits for it, or holds it until one comes.  One that is known is ignored. */
+/*
+ * Joins the offer with the peer that waits for it, or holds it until one comes.  One that is known is ignored;
+ * one with wrong addresses, or for which there is no room, is answered with REFUSE.
+ */
 void ag_peer_offered(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_agent *a = l->agent;
@@ -161,7 +167,10 @@ void ag_peer_offered(struct ag_link *l, const struct w_cm *cm)
 		join(conn, offer);
 }
 
-/* Frees an offer that is held; if it was accepted already, its peer waits again, or is freed if it has closed. */
+/*
+ * Frees an offer that is held; if it was accepted already, its peer waits again, or is freed if it has closed.
+ * A record that comes by another link than the offer is ignored.
+ */
 void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_offer *offer = ag_offer_by_conn(l->agent, cm->src_host, cm->src_conn);

@@ -19,7 +19,10 @@ void ag_peer_request(struct ag_client *c, const struct w_connect *m);
 void ag_peer_offered(struct ag_link *l, const struct w_cm *cm);
 void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm);
 
-/* Makes a deciding peer, whose partner withdrew, wait again, or join another offer that is held for it. */
+/*
+ * Makes a deciding peer, whose partner withdrew, wait again, or join another offer that is held for it; if
+ * joining fails, `conn` is freed.  Frees its slice.
+ */
 void ag_peer_rewait(struct ag_conn *conn);
 
 #endif

@@ -29,8 +29,8 @@ struct ag_place {
 };
 
 /*
- * Makes a rule for `relay` of the processors that the configuration names; it takes precedence over
- * one from elsewhere.
+ * Overwrites the rule for `relay`, from wherever it is, by a list of the processors that the configuration
+ * names; it names at least one.
  */
 static void take_relay_cpus(const struct ag_agent *a, struct u_place_rule *rule)
 {
@@ -40,7 +40,10 @@ static void take_relay_cpus(const struct ag_agent *a, struct u_place_rule *rule)
 		u_cpuset_add(&rule->list, a->cfg.relay_cpus[i]);
 }
 
-/* Gives each thread one processor, in the order of the configuration, if that names any. */
+/*
+ * Notes the processors of each thread: one, in the order of the configuration, if that names any, else those
+ * that decide() found.
+ */
 static void choose_cpus(const struct ag_agent *a, struct ag_place *p)
 {
 	for (uint32_t i = 0; i < p->threads; i++) {
@@ -78,7 +81,7 @@ static int decide(const struct ag_agent *a, struct ag_place *p)
 
 /* ---- interrupts ---- */
 
-/* Writes the numbers of the interrupts of the host's adapters, and returns how many there are. */
+/* Writes the numbers of the interrupts of the host's adapters, at most IRQS_MAX, and returns how many it wrote. */
 static int find_irqs(const struct ag_agent *a, int irqs[IRQS_MAX])
 {
 	char folder[64];
@@ -91,7 +94,10 @@ static int find_irqs(const struct ag_agent *a, int irqs[IRQS_MAX])
 	return n;
 }
 
-/* Moves the interrupts.  0; or, where the rules are strict, the error of the first that could not be moved. */
+/*
+ * Moves the interrupts that have a decision, also after one could not be moved, which p->refused explains.  0;
+ * or, where the rules are strict, the error of the first that could not be moved.
+ */
 static int move_irqs(struct ag_place *p)
 {
 	int rc, first = 0;
@@ -164,7 +170,10 @@ static void clean(char *text)
 	}
 }
 
-/* Writes an item: 2n is the decision for thread or interrupt n, 2n+1 the warning about it, which may be "". */
+/*
+ * Writes an item, the threads' before the interrupts': 2n is the decision for thread or interrupt n, 2n+1 the
+ * warning about it, which may be "".
+ */
 int ag_place_item(const struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	const struct ag_place *p = a->place;

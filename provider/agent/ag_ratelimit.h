@@ -31,13 +31,16 @@ enum ag_link_ratelimit {
 	AG_LINK_RATELIMITS
 };
 
-/* Sets the limits of the agent. */
+/* Initialises all limits of the agent, with nothing counted. */
 void ag_ratelimits_init(struct u_log_ratelimit r[AG_RATELIMITS]);
 
 /* Sets the limits of a link.  `name` is that of its port and must outlive them. */
 void ag_ratelimits_init_link(struct u_log_ratelimit r[AG_LINK_RATELIMITS], const char *name);
 
-/* Writes the counts that are due.  Returns the time at which the next one is due, or U_NEVER. */
+/*
+ * Logs how many lines were left out, where such a count is due.  Returns the time at which the next one is due,
+ * or U_NEVER.
+ */
 int64_t ag_ratelimits_tell(struct u_log_ratelimit *ratelimits, unsigned int count);
 
 #endif

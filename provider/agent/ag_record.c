@@ -51,8 +51,8 @@ static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 }
 
 /*
- * Can a record with that path come over this link, for its destination?  A heartbeat between
- * neighbours must have one hop.
+ * Can a record with that path come over this link, for its destination?  Without a path (NULL) it has to be
+ * from the neighbour to this host; a heartbeat must have one hop.
  */
 static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_path *path)
 {
@@ -74,8 +74,9 @@ static const struct w_path *path_of(const void *msg)
 }
 
 /*
- * Handles one checked record.  -EAGAIN: it cannot be handled before a slice that it names has
- * arrived; not with `last_chance`.
+ * Handles one checked record, or passes it on to the next host; one that cannot have come by its path is
+ * counted and dropped.  0; or -EAGAIN: it cannot be handled before a slice that it names has arrived; not with
+ * `last_chance`.
  */
 static int dispatch(struct ag_link *l, const void *msg, bool last_chance)
 {
@@ -144,7 +145,10 @@ static int dispatch(struct ag_link *l, const void *msg, bool last_chance)
 
 /* ---- the control slice ---- */
 
-/* Handles the next record.  False: there is none, or it names a slice that has not arrived. */
+/*
+ * Handles the next record.  False: there is none, or it names a slice that has not arrived; then it stays the
+ * next one, for HOLD_NS at most.
+ */
 static bool handle_next(struct ag_link *l, int64_t now)
 {
 	_Alignas(8) uint8_t copy[AG_CTL_MSG_MAX];

@@ -59,7 +59,7 @@ static void tell_end(struct ag_circuit *c, unsigned int to, enum w_ctl_type type
 	ag_ctl_send(e->link, &cm);
 }
 
-/* Sends a record that came from one end of the circuit to the other end. */
+/* Sends a record that came from one end of the circuit to the other end, as at its next hop. */
 static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)
 {
 	struct w_cm m = *cm;
@@ -216,8 +216,8 @@ static void on_close(struct ag_circuit *c, unsigned int from, const struct w_cm 
 }
 
 /*
- * Passes on a message of one process to its peer.  Memory is shared between neighbours only, so the
- * slice is left out.
+ * Passes on a message of one process to its peer, or drops it if the circuit is not carried yet or much is
+ * queued.  Memory is shared between neighbours only, so the slice is left out.
  */
 static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_tell *t)
 {
@@ -232,9 +232,9 @@ static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_t
 }
 
 /*
- * A circuit ends only with a record that also ends the connection at the end that receives it,
- * whatever that end may have sent before it arrives: a REFUSE from the end that was asked, a
- * cancellation from the other.
+ * May a REFUSE, CANCEL or PEER_CANCEL of end `from` end the circuit now?  It ends only with a record that also
+ * ends the connection at the end that receives it, whatever that end may have sent before it arrives: a REFUSE
+ * from the end that was asked, a cancellation from the other.
  */
 static bool may_be_called_off(const struct ag_circuit *c, unsigned int from, uint16_t type)
 {
@@ -249,8 +249,8 @@ static bool may_be_called_off(const struct ag_circuit *c, unsigned int from, uin
 }
 
 /*
- * Handles a record of a circuit: passes it on if the state allows it, else drops it.  0, or -EAGAIN: a slice
- * that it names has not arrived.
+ * Handles a record of a circuit: passes it on if the state allows it, which may free the circuit, else drops
+ * it.  0, or -EAGAIN: a slice that it names has not arrived, and this is not the last chance.
  */
 static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_link *l,
 			  const struct w_cm *cm, bool last_chance)
@@ -283,7 +283,10 @@ static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_lin
 	return 0;
 }
 
-/* Passes on a QUERY.  Its sender repeats it, so it may be dropped where there is no room. */
+/*
+ * Passes on a QUERY, or the UNKNOWN that answers it.  A QUERY is repeated, so either may be dropped where there
+ * is no room or the link is down.
+ */
 static void pass_query(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_link *out = &l->agent->links[cm->path.port[cm->path.at]];
@@ -379,7 +382,7 @@ void ag_relay_link_down(struct ag_link *l)
 	}
 }
 
-/* A node broke the protocol: stops the circuit and tells both ends. */
+/* A node broke the protocol: stops the circuit and sends CLOSE to both ends.  It is freed with their answers. */
 static void circuit_break(struct ag_circuit *c)
 {
 	u_log_ratelimited(&c->agent->ratelimit[AG_RATELIMIT_CIRCUIT],

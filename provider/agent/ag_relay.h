@@ -14,10 +14,13 @@
  */
 int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance);
 
-/* The link is down: the ends at the other side of its circuits are told. */
+/*
+ * The link is down: tells the ends at the other side of its circuits, and frees the circuits for which no
+ * record is awaited any more.
+ */
 void ag_relay_link_down(struct ag_link *l);
 
-/* Stops circuits for which a transfer thread found that a node broke the protocol. */
+/* Stops circuits for which a transfer thread found that a node broke the protocol, and tells both ends of each. */
 void ag_relay_settle(struct ag_agent *a);
 
 #endif

@@ -169,7 +169,11 @@ static enum w_status cancel_status(uint32_t status)
 								    : W_TIMED_OUT;
 }
 
-/* The other end asked for the connection, and gave up before it was linked, had no room, or lost its link. */
+/*
+ * The other end asked for the connection, and gave up before it was linked, had no room, or lost its link.
+ * Frees an end that is not connected; its process is told if it had accepted.  For a resumed connection see
+ * ag_resume_refused().
+ */
 void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_cm_end_of(l, cm);
@@ -209,7 +213,8 @@ static void accept_undone(struct ag_conn *conn)
 
 /*
  * Tells the process that the connection is lost; the end is freed when it has closed, too.  A resumable
- * connection whose path is lost is suspended instead.
+ * connection whose path is lost is suspended instead, and an accept that was not confirmed is undone.  Frees
+ * the slices that the other end has left.
  */
 void ag_remote_close(struct ag_link *l, const struct w_cm *cm)
 {

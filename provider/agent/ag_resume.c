@@ -84,6 +84,10 @@ void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 		serve_pending_resume(conn);
 }
 
+/*
+ * CLOSE with W_LOST_LINK says that the other end has left the path: the connection is suspended, or an attempt
+ * to resume it fails.
+ */
 bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 {
 	if (!ag_suspend_is_resumable(conn) || cm->status != W_LOST_LINK)
@@ -107,9 +111,10 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 }
 
 /*
- * The path does not exist, or has no room.  Other paths are tried when links change (the update may
- * have come before the refusal) or after AG_ASK_NS, when the refusing agent may know a path or have
- * room.
+ * Gives up the attempt to resume the connection, as its path does not exist, or has no room.  Other paths are
+ * tried when links change (the update may have come before the refusal) or after AG_ASK_NS, when the refusing
+ * agent may know a path or have room.  After a REFUSE for another reason the other end is gone, so the next
+ * timers end the connection.
  */
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 {
@@ -130,8 +135,9 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 /* ---- the other end ---- */
 
 /*
- * Answers the pending RESUME of a suspended connection, and frees it: with ACCEPT over its path; or with
- * REFUSE, if there is no room or it is a final message, with which the connection ends.
+ * Uses up the pending RESUME of a suspended connection: answers it with ACCEPT over its path; with REFUSE, if
+ * there is no room; or not at all, if its link is down.  A final message is refused, and ends the connection:
+ * its process is told, and `conn` is freed.
  */
 static void serve_pending_resume(struct ag_conn *conn)
 {
@@ -173,7 +179,10 @@ void ag_resume_query(struct ag_link *l, const struct w_cm *cm)
 		ag_cm_answer(l, cm, W_CM_UNKNOWN, 0);
 }
 
-/* The first end is gone for good: no id is given twice, so an unknown id stays unknown. */
+/*
+ * The first end is gone for good: no id is given twice, so an unknown id stays unknown.  The next timers end
+ * the connection.
+ */
 void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, cm->dst_conn);
@@ -191,8 +200,8 @@ static uint32_t last_epoch(const struct ag_conn *conn)
 }
 
 /*
- * Returns the end that a RESUME names, if it may be resumed.  A RESUME that is older than the last
- * one is refused: it may have come by a slower path.
+ * Returns the end that a RESUME names, or NULL if it may not be resumed by it.  A RESUME that is older than the
+ * last one counts as such: it may have come by a slower path.
  */
 static struct ag_conn *resumed_end(struct ag_link *l, const struct w_cm *cm)
 {

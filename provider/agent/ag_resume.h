@@ -13,13 +13,19 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* The link of its path is down: suspends the connection.  False: it is not resumable, and so lost. */
+/*
+ * The link of its path is down: suspends the connection, or gives up the attempt to resume it, after which the
+ * first end asks again.  False: it is not resumable, and so lost.
+ */
 bool ag_resume_link_down(struct ag_conn *conn);
 
 /* Handles W_SUSPENDED of a process: asks for a path, or answers the RESUME that came before. */
 void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m);
 
-/* Handles W_CONFIRM of a process, which has mapped the new path; false: the connection is not being resumed. */
+/*
+ * Handles W_CONFIRM of a process, which has mapped the new path: the connection is on it, and the first end
+ * sends CONFIRM.  Out of turn it is ignored.  False: the connection is not being resumed.
+ */
 bool ag_resume_confirm(struct ag_conn *conn);
 
 /* Handle CLOSE, and REFUSE or CANCEL, of the other end; false: it does not concern resuming. */

@@ -70,8 +70,8 @@ bool ag_resume_waits_for_first(const struct ag_conn *conn)
 }
 
 /*
- * Asks whether the agent of the first end has that end.  It is repeated, so it may be left out when
- * much is queued.
+ * Asks the agent of the first end whether that end still exists, and notes when to repeat it; so it may be left
+ * out when much is queued or there is no path.
  */
 static void query(struct ag_conn *conn)
 {
@@ -127,7 +127,10 @@ void ag_resume_retry(struct ag_agent *a)
 
 /* ---- time ---- */
 
-/* No path was found in time: the connection is lost for its process, and the other end is told. */
+/*
+ * No path was found in time: the connection is lost for its process.  `conn` is freed, except for a first end
+ * that still has to send its final message.
+ */
 static void too_late(struct ag_conn *conn)
 {
 	bool has_message = conn->state == AG_CONNECTED && conn->resume_until != 0;
@@ -149,7 +152,10 @@ static void too_late(struct ag_conn *conn)
 		ag_end_free(conn);
 }
 
-/* There is a path, but a process or agent on it is slow: grants more time, up to SLOW_NS. */
+/*
+ * There is a path, but a process or agent on it is slow: grants more time, up to SLOW_NS.  False: there is no
+ * path, that is over, or the other end is known to be gone.
+ */
 static bool may_wait(struct ag_conn *conn, int64_t now)
 {
 	struct rt_path path;
@@ -162,7 +168,10 @@ static bool may_wait(struct ag_conn *conn, int64_t now)
 	return true;
 }
 
-/* Sends the RESUME or QUERY that is due.  Returns the time at which the next one is due. */
+/*
+ * Sends the RESUME or QUERY that is due.  Returns the time at which the next one is due; U_NEVER if the end
+ * does not ask now.
+ */
 static int64_t ask_when_due(struct ag_conn *conn, int64_t now)
 {
 	bool due = conn->ask_at <= now;

@@ -19,15 +19,22 @@ void ag_resume_ask(struct ag_conn *conn);
 bool ag_resume_waits_for_first(const struct ag_conn *conn);
 
 /*
- * For a closed connection whose path is lost: the first end tells the other by a RESUME with a
- * reason, the final message.  False: this is not the first end, or it is not resumable.
+ * For a closed connection whose path is lost: the first end tells the other by a RESUME with the reason
+ * conn->left, the final message, and repeats that until it is answered or time is over.  False: this is not the
+ * first end, or it is not resumable.
  */
 bool ag_resume_final_message(struct ag_conn *conn);
 
-/* Paths have changed: connections that wait for one ask again. */
+/*
+ * Paths have changed: first ends that wait for one ask again.  Also starts the time after which connections
+ * leave paths that are needlessly long.
+ */
 void ag_resume_retry(struct ag_agent *a);
 
-/* Asks again, gives up, and leaves paths that are needlessly long.  Returns the next deadline. */
+/*
+ * Asks again, gives up, leaves paths that are needlessly long, and frees retired slices.  Returns the next
+ * deadline.
+ */
 int64_t ag_resume_timers(struct ag_agent *a, int64_t now);
 
 #endif

@@ -27,6 +27,7 @@ struct ag_retired {
 	int64_t until;
 };
 
+/* Frees a retired slice and its entry, which it takes off the list. */
 static void retired_free(struct ag_retired *r)
 {
 	ag_link_slice_free(r->link, &r->slice, r->held);

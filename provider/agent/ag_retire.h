@@ -16,7 +16,11 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* Takes the slice of an end that leaves its path; frees it at once where nobody can store there. */
+/*
+ * Takes the slice of an end that leaves its path, after which the end has none; frees it at once where nobody
+ * can store there, or there is no memory to note it.  The path, epoch and peer of the end are those of the
+ * slice.
+ */
 void ag_retire_slice(struct ag_conn *conn);
 
 /* May the connection get another slice?  False: too many of its slices are retired. */
@@ -28,7 +32,7 @@ bool ag_retire_has_room(const struct ag_conn *conn);
  */
 void ag_retire_left(struct ag_link *l, const struct w_cm *cm);
 
-/* Frees slices whose time is over.  Returns the next deadline. */
+/* Frees slices whose time is over.  Returns the next deadline, U_NEVER if there is none. */
 int64_t ag_retire_timers(struct ag_agent *a, int64_t now);
 
 #endif

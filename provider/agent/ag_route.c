@@ -55,7 +55,7 @@ static bool is_bridge(struct ag_agent *a, uint8_t *up, unsigned int host, unsign
 	return yes;
 }
 
-/* Finds, for all hosts, the links for which no other path exists.  0 or -ENOMEM. */
+/* Finds, for all hosts, the links for which no other path exists, and sets a->bridges.  0 or -ENOMEM. */
 static int find_bridges(struct ag_agent *a)
 {
 	uint8_t *up = malloc(a->cfg.host_count);
@@ -187,8 +187,8 @@ bool ag_route_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const 
 /* ---- link-state updates ---- */
 
 /*
- * Notes that the neighbour lacks the update of `origin`.  When there is room in the control slice,
- * the newest update known then is sent.  So no change is left out, and the updates that wait are
+ * Notes that the neighbour lacks the update of `origin`, unless its link is down.  When there is room in the
+ * control slice, the newest update known then is sent.  So no change is left out, and the updates that wait are
  * bounded.
  */
 static void note_untold(struct ag_link *l, uint32_t origin)
@@ -231,8 +231,8 @@ static void tell_all_but(struct ag_agent *a, uint32_t origin, const struct ag_li
 }
 
 /*
- * Makes a new update of this host, with a serial above `above`; at the last number, makes all
- * others forget its updates.
+ * Makes a new update of this host from the links that are up, with a serial above `above`, and notes it for all
+ * neighbours; at the last number, makes all others forget its updates, and makes none until that is over.
  */
 static void update_own(struct ag_agent *a, uint64_t above)
 {
@@ -298,7 +298,10 @@ static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
 	return m->serial > known || (m->serial == known && m->up > a->up[m->origin]);
 }
 
-/* Handles an update about this host, from an earlier agent or forged: replaces it by a newer one. */
+/*
+ * Handles an update about this host, from an earlier agent or forged: replaces it by a newer one.  After one
+ * with number 0, which makes others forget, updates begin again after BEGIN_NS.
+ */
 static void correct(struct ag_agent *a, const struct w_cm_links *m)
 {
 	if (m->serial != 0 && is_news(a, m))
@@ -316,7 +319,10 @@ static void forget(struct ag_agent *a, uint16_t origin, int64_t now)
 	a->up_forgotten[origin] = now + FORGET_NS;
 }
 
-/* Takes in an update about another host.  Returns true if it was news. */
+/*
+ * Takes in an update about another host, and notes it for all neighbours but that of `l`.  Returns true if it
+ * was news; else that neighbour is told the newer one, if this host knows one.
+ */
 static bool learn(struct ag_link *l, const struct w_cm_links *m)
 {
 	struct ag_agent *a = l->agent;

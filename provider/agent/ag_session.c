@@ -30,7 +30,10 @@
 #include "u_log.h"
 #include "w_ctl.h"
 
-/* Makes copies of the two descriptors that the process needs for port_irq_open().  0 or -errno. */
+/*
+ * Makes copies, which are the caller's, of the two descriptors that the process needs for port_irq_open().  0;
+ * or -errno, and none is open.
+ */
 static int irq_fds(const struct ag_agent *a, int fds[2])
 {
 	int err;

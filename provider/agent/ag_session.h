@@ -10,8 +10,8 @@
 #include "w_ctl.h"
 
 /*
- * HELLO: notes the kind and the name of the program, and answers with WELCOME or a refusal.  The
- * version was checked before.
+ * HELLO: notes the kind and the name of the program, in which unusual characters become '_', and answers with
+ * WELCOME or a refusal, after which the client leaves.  The version was checked before.
  */
 void ag_session_hello(struct ag_client *c, const struct w_hello *m);
 
@@ -21,7 +21,10 @@ void ag_session_bad_version(struct ag_client *c, const void *msg);
 /* Ends a process's waiters, connections and memory, and frees its client. */
 void ag_session_end(struct ag_client *c);
 
-/* Ends every client that was dropped or has left, as ag_session_end() does. */
+/*
+ * Ends every client that was dropped, or that leaves and was sent all that was queued for it, as
+ * ag_session_end() does.
+ */
 void ag_session_reap(struct ag_agent *a);
 
 #endif

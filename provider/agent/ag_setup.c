@@ -80,7 +80,10 @@ static uint32_t fold(const uint32_t w[PAD_COUNT])
 	return SETUP_MAGIC << 16 | ((h >> 16 ^ h) & 0xffff);
 }
 
-/* Reads the words that the neighbour announced.  -EAGAIN: there are none, or not all of them yet. */
+/*
+ * Reads the words that the neighbour announced from this host's scratchpads.  0; or -EAGAIN: there are none, or
+ * not all of them yet, and `w` is not to be used.
+ */
 static int pads_read(struct ag_link *l, uint32_t w[PAD_COUNT])
 {
 	unsigned int i;
@@ -113,7 +116,10 @@ static void announce(struct ag_link *l)
 	l->announce_at = u_now_ns() + SETUP_REPEAT_NS;
 }
 
-/* Clears the words, so that they are not taken for those of the next set-up. */
+/*
+ * Clears this host's scratchpads, into which the neighbour writes, so that its words are not taken for those of
+ * the next set-up.
+ */
 static void pads_clear(struct ag_link *l)
 {
 	unsigned int i;
@@ -129,7 +135,10 @@ static void link_bad(struct ag_link *l)
 	l->state = AG_LINK_BAD;
 }
 
-/* Checks that the neighbour is the right one.  0; otherwise logs the reason and leaves the link down. */
+/*
+ * Checks that the neighbour is the right one.  0; otherwise logs the reason and gives up the set-up until the
+ * port goes down: -EPROTONOSUPPORT.
+ */
 static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 {
 	uint32_t version = w[PAD_VERSION] >> 16, host = w[PAD_VERSION] & 0xffff;
@@ -167,7 +176,10 @@ static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 	return -EPROTONOSUPPORT;
 }
 
-/* Maps the neighbour's control slice in place of an earlier one, and notes its nonce.  0 or -errno. */
+/*
+ * Maps the neighbour's control slice in place of an earlier one, and notes its nonce.  0; or -errno, and the
+ * earlier one stays.
+ */
 static int outbound_map(struct ag_link *l, const uint32_t w[PAD_COUNT])
 {
 	struct port_map map;
@@ -198,7 +210,10 @@ static void paths_changed(struct ag_link *l)
 	ag_resume_retry(l->agent);
 }
 
-/* Makes the link usable, as a new generation, and handles records that have come. */
+/*
+ * Makes the link usable, as a new generation, has neighbours and connections told of it, and handles records
+ * that have come.
+ */
 static void link_up(struct ag_link *l)
 {
 	l->state = AG_LINK_UP;

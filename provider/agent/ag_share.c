@@ -39,6 +39,7 @@ static bool takes_room(const struct ag_alloc *m, const struct ag_link *l)
 	return m->link->index == 0 && !l->cabled;
 }
 
+/* Has the piece a share over the link? */
 static bool is_shared_over(struct ag_alloc *m, const struct ag_link *l)
 {
 	struct ag_list *pos, *tmp;
@@ -91,6 +92,7 @@ void ag_share_alloc_end(struct ag_alloc *m)
 	ag_list_each(pos, tmp, &m->shares) share_free(ag_list_entry(pos, struct ag_share, node));
 }
 
+/* Ends the shares of the piece over the link. */
 static void alloc_link_down(struct ag_alloc *m, struct ag_link *l)
 {
 	struct ag_list *pos, *tmp;
@@ -134,7 +136,10 @@ static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 	}
 }
 
-/* Shares the memory with the neighbour under a new id, which can be opened once.  0 or -errno. */
+/*
+ * Shares the memory with the neighbour under a new id, which can be opened once, and counts the room that it
+ * takes.  0; or -errno, and *id_out is as before: -ENOSPC without room or with too many shares.
+ */
 static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 {
 	struct ag_client *c = conn->client;

@@ -34,15 +34,16 @@ bool ag_suspend_can_resume(const struct ag_conn *conn);
 /* Is it connected and resumable, and its process still there? */
 bool ag_suspend_is_resumable(const struct ag_conn *conn);
 
-/* Sets the state of its resuming. */
+/* Sets the state of its resuming, and whether the timers of ag_resume_ask.c apply: in all states but AG_ON_PATH. */
 void ag_suspend_set(struct ag_conn *conn, enum ag_resume resume);
 
-/* Starts the time within which a path must be found. */
+/* Starts the time within which a path must be found, AG_RESUME_NS from now. */
 void ag_suspend_begin_timers(struct ag_conn *conn);
 
 /*
- * The path is lost, or there is a shorter one: tells the process to suspend the connection, and ends the shares
- * of memory over it.
+ * The path is lost, or there is a shorter one: tells the process, which must exist, to suspend the connection,
+ * and ends the shares of memory over it.  Its time to find a path begins, unless it runs.  The path is left
+ * when the process has answered.
  */
 void ag_suspend_begin(struct ag_conn *conn);
 
@@ -73,7 +74,7 @@ bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason);
 /* Frees the pending RESUME, if there is one. */
 void ag_suspend_drop_pending(struct ag_conn *conn);
 
-/* The connection is not to be resumed any more: refuses the pending RESUME. */
+/* The connection is not to be resumed any more: refuses the pending RESUME, if there is one, and ends its timers. */
 void ag_suspend_forget(struct ag_conn *conn);
 
 #endif

@@ -26,7 +26,7 @@ static void notify(void *arg)
 	ag_loop_wake(a);
 }
 
-/* Returns the default number of threads: a quarter of the processors that the agent may use. */
+/* Returns the default number of threads: a quarter of the processors that the agent may use, 1 to RL_THREADS_MAX. */
 static unsigned int threads_by_default(void)
 {
 	unsigned int n = u_processors_count() / 4;

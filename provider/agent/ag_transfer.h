@@ -11,7 +11,10 @@ int ag_transfer_check(const struct ag_cfg *cfg);
 /* Decides the number of transfer threads, before ports are made; 0 where nothing can be relayed. */
 void ag_transfer_choose(struct ag_agent *a);
 
-/* Starts the relay over the ports that were made, if there are to be threads.  0 or -errno. */
+/*
+ * Makes the relay over the ports that were made, if there are to be threads, which start with their first
+ * circuits.  After ag_place_open().  0 or -errno.
+ */
 int ag_transfer_open(struct ag_agent *a);
 
 /* Ends the relay; all circuits have been freed before. */

@@ -38,12 +38,17 @@ struct ag_offer {
 	struct w_addr remote;
 };
 
-/* Makes a waiter of a process.  NULL: it has too many, or there is no memory. */
+/*
+ * Makes a waiter of a process, after others that may have the address or token, too.  NULL: the process or its
+ * user has too many, or there is no memory.
+ */
 struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local);
 
-/* Return the waiter at that address, or with that token, or NULL. */
+/* Return the waiter of any process at that address, or that of the client with the token; or NULL. */
 struct ag_listen *ag_listen_match(struct ag_agent *a, const struct w_addr *remote);
 struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token);
+
+/* Takes a waiter off its lists and frees it; its process is told nothing. */
 void ag_listen_free(struct ag_listen *l);
 
 /* Holds the request of a peer.  NULL: too many came over the link, no memory, or no path back. */
@@ -52,6 +57,8 @@ struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm);
 /* Returns the offer whose addresses are those of `conn`, seen from the other side, or NULL. */
 struct ag_offer *ag_offer_match(const struct ag_conn *conn);
 struct ag_offer *ag_offer_by_conn(struct ag_agent *a, uint16_t src_host, uint64_t src_conn);
+
+/* Takes an offer off its list and frees it; its sender is told nothing. */
 void ag_offer_free(struct ag_offer *offer);
 
 #endif

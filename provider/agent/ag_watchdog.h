@@ -36,7 +36,10 @@ int ag_watchdog_start(struct ag_watchdog *w, struct u_log_ratelimit *ratelimit, 
 /* Ends the thread, and returns when it has ended.  Only after ag_watchdog_start() has returned 0. */
 void ag_watchdog_stop(struct ag_watchdog *w);
 
-/* The watched thread says that it is about to wait for events, or has begun to handle some. */
+/*
+ * The watched thread says that it is about to wait for events, or has begun to handle some.  It calls them in
+ * turns, and ag_watchdog_rest() first.
+ */
 void ag_watchdog_rest(struct ag_watchdog *w);
 void ag_watchdog_work(struct ag_watchdog *w);
 

@@ -24,7 +24,7 @@ enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
 static _Atomic(struct ag_agent *) running;
 static _Atomic(bool) time_used; /* SIGXCPU has come */
 
-/* Ends the agent in order, if one runs. */
+/* Ends the agent in order, if one runs; a signal that comes before that has no effect. */
 static void on_signal(int sig)
 {
 	struct ag_agent *a = running;
@@ -67,7 +67,10 @@ static void signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Writes a line to the ready descriptor.  False: the program that started the agent is gone. */
+/*
+ * Writes the one line to the ready descriptor, if there is one, and closes it.  False: the program that started
+ * the agent is gone.
+ */
 static bool ready(struct vd_options *o, const char *line)
 {
 	bool told;
@@ -121,6 +124,7 @@ static int serve(struct vd_options *o)
 	return rc == 0 ? EXIT_OK : EXIT_FAIL;
 }
 
+/* Exit status: 0 after an orderly end, or options that are right with --check; 1 failed; 2 usage. */
 int main(int argc, char **argv)
 {
 	static struct vd_options o;

@@ -24,7 +24,10 @@
 #define FDS_PORT 8u   /* the most descriptors that a port takes while its link is set up */
 #define FDS_LEAST 16u /* in addition to the ports; enough for the first clients, too */
 
-/* Finds the host of that name, or of that number if no host has the name.  0 or -EINVAL. */
+/*
+ * Finds the host of that name, or of that number if no host has the name; the number of hosts is known.  0 or
+ * -EINVAL.
+ */
 static int host_named(const struct vd_options *o, const char *text, uint32_t *out)
 {
 	char standard[16];
@@ -44,7 +47,10 @@ static int host_named(const struct vd_options *o, const char *text, uint32_t *ou
 	return 0;
 }
 
-/* May a device have that name?  1 or 0.  It may be a path, but has no character with a meaning in lists or JSON. */
+/*
+ * May a device have that name?  1 or 0.  It may be a path, but has no character with a meaning in lists or
+ * JSON.  The length is not checked.
+ */
 static int device_ok(const char *name)
 {
 	size_t i;
@@ -93,8 +99,8 @@ static int aliases_resolve(struct vd_options *o)
 }
 
 /*
- * Checks the kind, adapters and faults of ports.  Each may come from a variable or from an option:
- * the complaint says which.
+ * Checks the kind, adapters and faults of ports.  Each may come from a variable or from an option: the
+ * complaint says which.  0, or -EINVAL with a complaint.
  */
 static int port_check(struct vd_options *o)
 {
@@ -128,7 +134,10 @@ static int port_check(struct vd_options *o)
 	return 0;
 }
 
-/* Reads the topology, which may say how many hosts there are.  0, or -EINVAL with a complaint. */
+/*
+ * Reads the topology, which may say how many hosts there are.  An agent on demand takes none from a variable.
+ * 0, or -EINVAL with a complaint.
+ */
 static int topology_resolve(struct vd_options *o)
 {
 	bool from_env = o->topology_text == u_cfg_str(U_CFG_TOPOLOGY);
@@ -164,7 +173,10 @@ static int relay_threads_check(struct vd_options *o)
 	return -EINVAL;
 }
 
-/* Checks the processors that were named for transfer threads: the agent starts only if they can run there. */
+/*
+ * Checks the processors that were named for transfer threads, and passes them to the agent, which starts only
+ * if they can run there.  0, or -EINVAL with a complaint.
+ */
 static int relay_cpus_check(struct vd_options *o)
 {
 	cpu_set_t set;
@@ -187,8 +199,8 @@ static int relay_cpus_check(struct vd_options *o)
 }
 
 /*
- * An agent that has no descriptor left when its links are up could serve no process, not even one
- * that asks it to stop, so it does not start.
+ * An agent that has no descriptor left when its links are up could serve no process, not even one that asks it
+ * to stop, so it does not start: -EINVAL with a complaint.  0: there are enough.
  */
 static int descriptors_check(struct vd_options *o)
 {
@@ -205,9 +217,9 @@ static int descriptors_check(struct vd_options *o)
 }
 
 /*
- * An agent on demand serves programs that are not known when it starts: the first may need little
- * memory, and another may start before that has ended.  So it gets the largest window.  A window
- * takes memory only where it is used.
+ * Sets the size of the window if no option did.  An agent on demand serves programs that are not known when it
+ * starts: the first may need little memory, and another may start before that has ended.  So it gets the
+ * largest window.  A window takes memory only where it is used.
  */
 static void window_choose(struct vd_options *o)
 {

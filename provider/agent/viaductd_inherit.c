@@ -49,7 +49,7 @@ static bool foreign;
  * An agent that a set-user-ID program started has that program's effective user, who owns the
  * fabric, but the real user of the caller, who could then stop it.  The agent makes the owner its
  * real user, too, and does so here rather than before it is executed: so neither the loader nor
- * this program trusts the caller's environment.
+ * this program trusts the caller's environment.  0 or -errno; `foreign` says whether it was needed.
  */
 static int one_user(void)
 {

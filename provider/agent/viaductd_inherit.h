@@ -12,15 +12,21 @@
 
 /*
  * Called before anything else: makes the effective user the real one, too, gives ignored signals their default
- * action, and raises the limits as far as it may.  Blocked signals stay blocked until the agent's own handlers are
- * there.  0, or -errno: it cannot change the real user.
+ * action, raises the limits as far as it may, and sets umask 077 and the default timer slack.  Blocked signals
+ * stay blocked until the agent's own handlers are there.  0, or -errno: it cannot change the real user.
  */
 int vd_inherit_begin(void);
 
-/* Are the limits that could not be raised high enough?  0, or -EPERM with a complaint. */
+/*
+ * Are the limits that could not be raised high enough?  0; or -EPERM with a complaint, only for an agent that a
+ * set-user-ID program started.  Any other is warned if it will run out of processor time.
+ */
 int vd_inherit_check(void);
 
-/* For an agent on demand: lets it run on all processors that the kernel allows, not only on those of its starter. */
+/*
+ * For an agent on demand: lets it run on all processors that the kernel allows, not only on those of its
+ * starter, and gives it the default policy for memory.
+ */
 void vd_inherit_place(void);
 
 #endif

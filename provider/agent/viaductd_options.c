@@ -50,6 +50,7 @@ static int set_fabric(void *into, const struct u_option *option, const char *arg
 	return vd_set_fabric(into, arg);
 }
 
+/* Is it among the hosts' names that were read so far? */
 static bool name_given(const struct vd_options *o, const char *name)
 {
 	unsigned int i;

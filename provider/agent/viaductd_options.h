@@ -44,10 +44,16 @@ void U_PRINTF(1, 2) vd_complain(const char *fmt, ...);
  */
 const char *vd_complaint(void);
 
-/* Sets the fabric, if it is one of the caller's own.  0 or -EINVAL. */
+/*
+ * Sets the fabric, if it is one of the caller's own.  0; or -EINVAL without a complaint, after which o->fabric
+ * may have changed.
+ */
 int vd_set_fabric(struct vd_options *o, const char *arg);
 
-/* Sets options from the variables.  0, or -EINVAL, and then u_cfg has logged which one is wrong. */
+/*
+ * Overwrites all options by defaults and the variables.  0, or -EINVAL, and then u_cfg has logged which one is
+ * wrong.
+ */
 int vd_options_defaults(struct vd_options *o);
 
 /*

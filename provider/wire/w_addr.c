@@ -97,7 +97,10 @@ int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64])
 	return 0;
 }
 
-/* Replaces an address that others could guess by its keyed hash.  Returns the new length. */
+/*
+ * Replaces an address that others could guess, without its leading NUL, by its keyed hash.  Returns the new
+ * length.
+ */
 static int addr_hide(char *path, size_t size, uid_t owner, const char *secret)
 {
 	uint8_t key[W_SECRET_DIGITS / 2];

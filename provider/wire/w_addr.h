@@ -22,8 +22,9 @@
 #include <sys/un.h>
 
 /*
- * Splits VIADUCT_FABRIC ("name" or "owner:name", owner a user name or number)
- * into owner and name.  Returns 0, -EINVAL (bad characters, too long) or -ENOENT (no such user).
+ * Splits VIADUCT_FABRIC ("name" or "owner:name", owner a user name or number) into owner and name; without an
+ * owner it is the effective user.  Returns 0, -EINVAL (bad characters, too long) or -ENOENT (no such user), and
+ * then sets neither.
  */
 int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64]);
 
@@ -42,7 +43,10 @@ socklen_t w_agent_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, 
 socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host,
 		       unsigned int port);
 
-/* Checks that the agent at the other end of `sock` runs as the fabric's owner or as root: returns 0 or -EPERM. */
+/*
+ * Checks that the agent at the other end of `sock` runs as the fabric's owner or as root: returns 0 or -EPERM,
+ * also if that cannot be found out.
+ */
 int w_agent_cred_check(int sock, uid_t owner);
 
 #endif

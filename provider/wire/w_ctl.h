@@ -397,24 +397,28 @@ static_assert(sizeof(struct w_port) <= W_CTL_MAX, "w_port");
  */
 int w_ctl_check(const void *msg, uint32_t len);
 
-/* Fills the header of a message of `type`. */
+/* Fills the header of a message of `type`, with `len` bytes in all.  The other bytes stay as they are. */
 void w_ctl_init(void *msg, enum w_ctl_type type, uint32_t len);
 
-/* Sends one message with up to W_CTL_FDS descriptors.  0 or -errno. */
+/*
+ * Sends one message, whose header says how long it is, with up to W_CTL_FDS descriptors.  0 or -errno; -EINVAL:
+ * it is too long, or has too many.
+ */
 int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds);
 /* As w_ctl_send() without descriptors, but -EAGAIN where that would wait for room. */
 int w_ctl_try(int sock, const void *msg);
 /*
- * Receives a message.  Returns its bytes, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's.
- * -EPROTO: the message was longer than `size`, or had more descriptors than W_CTL_FDS, or one that is neither memory
- * nor the kernel module's; it is consumed and its descriptors are closed.  When this process has no number left for a
- * descriptor, the message comes without descriptors.
+ * Receives a message.  Returns its bytes, 0 at hang-up, or -errno, with which `fds` and *nfds_out are not set.
+ * Descriptors are close-on-exec and the caller's.  -EPROTO: the message was longer than `size`, or had more
+ * descriptors than W_CTL_FDS, or one that is neither memory nor the kernel module's; it is consumed and its
+ * descriptors are closed.  When this process has no number left for a descriptor, the message comes without
+ * descriptors.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out);
 /*
- * As w_ctl_recv(), from a sender that must not send descriptors.  `peek`: the kernel does not keep
- * them out of the socket's queue (u_rights_pass()), so peek before reading.  -EBADMSG: some came,
- * and are still in the queue.
+ * As w_ctl_recv(), from a sender that must not send descriptors.  `peek`: the kernel does not keep them out of
+ * the socket's queue (u_rights_pass()), so peek before reading.  -EBADMSG: some came; with `peek` the message
+ * is then still in the queue with them.
  */
 int w_ctl_recv_bare(int sock, void *buf, uint32_t size, bool peek);
 

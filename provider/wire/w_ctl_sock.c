@@ -10,7 +10,10 @@
 #include "u_fd.h"
 #include "w_ctl.h"
 
-/* Sends a message without SIGPIPE, and again after a signal.  0 or -errno. */
+/*
+ * Sends a message without SIGPIPE, and again after a signal; may wait for room unless `flags` has MSG_DONTWAIT.
+ * 0 or -errno.
+ */
 static int send_uninterrupted(int sock, const struct msghdr *mh, int flags)
 {
 	ssize_t n;
@@ -144,8 +147,8 @@ int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned 
 }
 
 /*
- * Reads or peeks at one message without taking descriptors.  Returns its bytes, or -errno; *flags_out says what
- * was cut off.
+ * Reads or peeks at one message without taking descriptors, and again after a signal.  Returns its bytes, 0 at
+ * hang-up, or -errno; *flags_out has MSG_TRUNC or MSG_CTRUNC if bytes or descriptors were cut off.
  */
 static ssize_t recv_bare(int sock, struct iovec *iov, int flags, int *flags_out)
 {

@@ -5,7 +5,10 @@
 
 #include "u_base.h"
 
-/* Checks a slot that stands alone: it carries no part of a payload stream. */
+/*
+ * Checks a slot that stands alone: it carries no part of a payload stream.  0 or -EPROTO.  The stream stays as
+ * it is, also for an ABORT.
+ */
 static int check_single(const struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg,
 			uint32_t frag, const struct w_rdma *rdma)
 {
@@ -42,7 +45,10 @@ int w_atomic_check(const struct w_atomic *a)
 	return a->op >= W_ATOMIC_FETCH && a->op < W_ATOMIC_MAX && a->fetch <= 1 ? 0 : -EPROTO;
 }
 
-/* May a fragment of `frag` bytes be carried as the flags say? */
+/*
+ * May a fragment of `frag` bytes be carried as the flags say, in the payload buffer or inline after
+ * `rdma_bytes`?  1 or 0.
+ */
 static int check_place(const struct w_stream *s, uint8_t flags, uint32_t frag, uint32_t rdma_bytes)
 {
 	if (flags & W_F_BUFFERED)

@@ -192,10 +192,10 @@ static inline uint32_t w_seq(uint32_t n)
 }
 
 /*
- * Places the next buffered payload.  Its place follows from the payloads before it, so it is not
- * sent: fragments are placed one after the other, each aligned to W_PAYLOAD_ALIGN and in one piece;
- * one that does not fit before the end starts at 0. `cursor` counts payload bytes ever used.
- * Returns the offset and moves the cursor past the payload (and past skipped bytes).
+ * Places the next buffered payload, of at most `payload_bytes`, a power of two.  Its place follows from the
+ * payloads before it, so it is not sent: fragments are placed one after the other, each aligned to
+ * W_PAYLOAD_ALIGN and in one piece; one that does not fit before the end starts at 0. `cursor` counts payload
+ * bytes ever used. Returns the offset and moves the cursor past the payload (and past skipped bytes).
  */
 static inline uint32_t w_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length)
 {
@@ -283,7 +283,10 @@ static inline uint32_t w_notify(uint32_t bits, uint32_t slot)
 	return bits | slot << 3;
 }
 
-/* Is the slot that `notify` waits for among the first `published`? */
+/*
+ * Is the slot that `notify` waits for among the first `published`?  0 also if it waits for none; both numbers
+ * wrap.
+ */
 static inline int w_notify_due(uint32_t notify, uint32_t published)
 {
 	uint32_t past = (published - (notify >> 3)) & 0x1fffffffu;
@@ -344,9 +347,10 @@ static inline int w_payload_ok(uint32_t payload_bytes)
 }
 
 /*
- * Returns the size of the payload buffers of a connection over so many links, if one over a single
- * link has `payload_bytes`: the bytes in flight are spread over all payload buffers of a path, and
- * the copy at each host needs some of them.
+ * Returns the size of the payload buffers of a connection over so many links, if one over a single link has
+ * `payload_bytes`: the bytes in flight are spread over all payload buffers of a path, and the copy at each host
+ * needs some of them.  That is `payload_bytes` times the links, rounded up to a power of two,
+ * W_PAYLOAD_TIMES_MAX at most; never above W_PAYLOAD_MAX.
  */
 static inline uint32_t w_payload_of_path(uint32_t payload_bytes, unsigned int links)
 {
@@ -386,9 +390,9 @@ int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserve
 int w_atomic_check(const struct w_atomic *a);
 
 /*
- * May a relay forward a slot with this header, of which it has a private copy?  On success
- * *inline_out is how many of its bytes lie in the slot itself.  The receiver checks whether such a
- * slot may come now.  Returns 0 or -EPROTO.
+ * May a relay forward a slot with this header, of which it has a private copy?  On success *inline_out is how
+ * many of its bytes lie in the slot itself, its w_rdma included.  The receiver checks whether such a slot may
+ * come now.  Returns 0 or -EPROTO, after which *inline_out has no meaning.
  */
 int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg, uint32_t frag,
 		  uint32_t payload_bytes, uint32_t *inline_out);

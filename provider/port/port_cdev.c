@@ -39,7 +39,7 @@ static void link_lose(struct cdev_port *c)
 	notify(c);
 }
 
-/* Marks the link as up, in a new generation. */
+/* Marks the link as up, in a new generation, and counts the change.  Caller holds the lock. */
 static void link_gain(struct cdev_port *c)
 {
 	uint32_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed) + 1;
@@ -54,7 +54,10 @@ static void link_gain(struct cdev_port *c)
 	notify(c);
 }
 
-/* Reads a scratchpad to *value, or writes it from there, as `flags` say.  -EINVAL: no such scratchpad. */
+/*
+ * Reads a scratchpad, of the peer if `flags` say so, to *value, or writes it from there.  0, -EINVAL: no such
+ * scratchpad; or -errno, and *value is as before.
+ */
 static int spad_access(struct port *p, uint32_t flags, unsigned int idx, uint32_t *value)
 {
 	struct viaduct_spad spad = { .index = idx, .flags = flags };
@@ -69,7 +72,7 @@ static int spad_access(struct port *p, uint32_t flags, unsigned int idx, uint32_
 	return 0;
 }
 
-/* Clears the values that an earlier agent of the neighbour wrote. */
+/* Clears this port's scratchpads of the values that an earlier agent of the neighbour wrote. */
 static void spads_clear(struct port *p)
 {
 	for (unsigned int i = 0; i < p->limits.spads; i++) {
@@ -80,7 +83,8 @@ static void spads_clear(struct port *p)
 }
 
 /*
- * Reads the size of the memory behind the windows, which is known when the link has been up once.
+ * Sets limits.window_bytes to the memory behind the windows, without the table and at most as configured.  It
+ * is known when the link has been up once.
  */
 static void window_measure(struct cdev_port *c, const struct viaduct_info *info)
 {
@@ -95,8 +99,8 @@ static void window_measure(struct cdev_port *c, const struct viaduct_info *info)
 }
 
 /*
- * Ends the last generation of the link, and begins to greet in a new one; if that fails, the timer has it tried
- * again.
+ * Ends the last generation of the link, and begins to greet in a new one, with scratchpads cleared and the
+ * window measured; if that fails, the timer has it tried again.  Caller holds the lock.
  */
 static void greet_begin(struct cdev_port *c, const struct viaduct_info *info)
 {
@@ -130,7 +134,10 @@ static void on_gone(struct cdev_port *c)
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->view.fd, NULL);
 }
 
-/* Updates the state of this port from the module's state of the link and the neighbour's table. */
+/*
+ * Updates the state of this port from the module's state of the link and the neighbour's table.  Caller holds
+ * the lock.
+ */
 static void link_step(struct cdev_port *c)
 {
 	struct viaduct_info info;
@@ -158,7 +165,10 @@ static void link_step(struct cdev_port *c)
 	cdev_ring(&c->view.port, c->agent_bits);
 }
 
-/* Enables or disables this side of the link.  Takes the lock. */
+/*
+ * Enables or disables this side of the link.  Takes the lock.  0; or -errno of the module, and then disabling
+ * counts nevertheless.
+ */
 static int link_set(struct cdev_port *c, bool enabled)
 {
 	struct viaduct_link link = { .enable = enabled };
@@ -185,8 +195,8 @@ static void port_link_off(struct port *p)
 }
 
 /*
- * Up only while the adapter's link is, and both tables stand.  A table that the neighbour has begun again ends this
- * generation; port_service() begins the next.
+ * Up only while the adapter's link is, and both tables stand.  A table that the neighbour has begun again ends
+ * this generation; port_service() begins the next, for which this makes event_fd readable.
  */
 static enum port_link port_state(struct port *p, uint32_t *generation_out)
 {
@@ -213,6 +223,7 @@ static int port_events(struct port *p)
 	return cdev_port(p)->epoll_fd;
 }
 
+/* Returns how often the link changed since the last call.  Takes the lock. */
 static int port_serve(struct port *p)
 {
 	struct cdev_port *c = cdev_port(p);
@@ -233,6 +244,7 @@ static int port_serve(struct port *p)
 
 /* ---- scratchpads ----------------------------------------------------------------------------- */
 
+/* All ones also where the module refuses the access. */
 static uint32_t port_pad_read(struct port *p, unsigned int idx)
 {
 	uint32_t value = UINT32_MAX;
@@ -245,6 +257,7 @@ static int port_pad_write(struct port *p, unsigned int idx, uint32_t v)
 	return spad_access(p, VIADUCT_SPAD_WRITE, idx, &v);
 }
 
+/* All ones while the link is down. */
 static uint32_t port_peer_pad_read(struct port *p, unsigned int idx)
 {
 	uint32_t value = UINT32_MAX;
@@ -254,6 +267,7 @@ static uint32_t port_peer_pad_read(struct port *p, unsigned int idx)
 	return spad_access(p, VIADUCT_SPAD_PEER, idx, &value) == 0 ? value : UINT32_MAX;
 }
 
+/* -ENOTCONN while the link is down. */
 static int port_peer_pad_write(struct port *p, unsigned int idx, uint32_t v)
 {
 	if (port_state(p, NULL) != PORT_LINK_UP)
@@ -377,6 +391,10 @@ static int watch(struct cdev_port *c, int fd)
 	return fd >= 0 && epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : -errno;
 }
 
+/*
+ * Opens all event descriptors, which report the adapter, too.  0; or -errno, and port_end() closes those that
+ * are open.
+ */
 static int events_open(struct cdev_port *c)
 {
 	int err;
@@ -390,6 +408,10 @@ static int events_open(struct cdev_port *c)
 	return err != 0 ? err : watch(c, c->timer_fd);
 }
 
+/*
+ * Sets up a port that has its descriptor: limits, tables, interrupts and events.  0; or -errno, and port_end()
+ * is to free it.
+ */
 static int port_start(struct cdev_port *c, const struct port_cdev_cfg *cfg)
 {
 	struct viaduct_info info;

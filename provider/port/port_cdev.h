@@ -25,7 +25,10 @@ struct port_cdev_cfg {
 	struct port_irq *irq; /* interrupts of irq_fd */
 };
 
-/* Makes a port whose link is down until both sides have enabled it. */
+/*
+ * Makes a port whose link is down until both sides have enabled it.  cfg->fd is the port's, or closed on
+ * failure.  0 or -errno.
+ */
 int port_cdev_create(const struct port_cdev_cfg *cfg, struct port **out);
 
 #endif

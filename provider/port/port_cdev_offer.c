@@ -42,7 +42,10 @@ static bool is_up(const struct cdev_port *c)
 	return atomic_load_explicit(&c->up, memory_order_relaxed);
 }
 
-/* Offers a slice of this host's window there, under an id that none of its others has.  Caller holds the lock. */
+/*
+ * Offers a slice of this host's window there, under an id that none of its others has.  Caller holds the lock.
+ * 0; or -ENOBUFS, and the entry is still the caller's.
+ */
 static int slice_offer(struct cdev_port *c, struct cdev_slice *s, const struct cdev_place *place)
 {
 	int err;
@@ -60,7 +63,10 @@ static int slice_offer(struct cdev_port *c, struct cdev_slice *s, const struct c
 	return 0;
 }
 
-/* Keeps a slice that is not offered: its id has a meaning on this host only. */
+/*
+ * Keeps a slice that is not offered: its id, which none of its others has, has a meaning on this host only.
+ * Caller holds the lock.
+ */
 static void slice_keep(struct cdev_port *c, struct cdev_slice *s)
 {
 	do {
@@ -69,7 +75,10 @@ static void slice_keep(struct cdev_port *c, struct cdev_slice *s)
 	cdev_list_add(&c->own, s);
 }
 
-/* Takes pages of the window; `out` has a descriptor for the caller. */
+/*
+ * Takes pages of the window.  *out is an entry in no list; place_out->fd is a descriptor for the caller, in
+ * addition.  -ENOSPC: the window is full; -errno.
+ */
 static int slice_take(struct cdev_port *c, size_t len, struct cdev_slice **out,
 		      struct viaduct_slice *place_out)
 {
@@ -93,7 +102,10 @@ static int slice_take(struct cdev_port *c, size_t len, struct cdev_slice **out,
 	return 0;
 }
 
-/* Takes pages of the window as an own slice, which is offered, or kept for later. */
+/*
+ * Takes pages of the window as an own slice, which is offered, or kept for later, and counts them.  The
+ * descriptor in `out` is the caller's.  Caller holds the lock.  0 or -errno.
+ */
 static int slice_make(struct cdev_port *c, size_t len, bool offered, struct port_slice *out)
 {
 	struct viaduct_slice s = { 0 };
@@ -153,7 +165,10 @@ int cdev_offer_memory(struct port *p, size_t len, struct port_slice *out)
 	return slice_alloc(p, len, false, out);
 }
 
-/* Offers the slice of which `own` is the entry.  Caller holds the lock. */
+/*
+ * Offers the slice of which `own` is the entry, and notes its place.  Caller holds the lock.  -EOPNOTSUPP: it
+ * is no inbound slice of this port; -ERANGE: it is shorter than `len`; -ENOBUFS.
+ */
 static int slice_share(struct cdev_port *c, struct cdev_slice *own, size_t len, uint32_t *id_out)
 {
 	struct viaduct_slice s = { .fd = own->fd };
@@ -174,7 +189,10 @@ static int slice_share(struct cdev_port *c, struct cdev_slice *own, size_t len, 
 	return err;
 }
 
-/* An entry for the slice: of `memory`, or of the window when that is NULL.  Caller holds the lock. */
+/*
+ * Makes an entry for the slice, of `memory`, or of the window when that is NULL, and offers it under a new id.
+ * The descriptor stays the caller's.  Caller holds the lock.  0 or -errno.
+ */
 static int entry_share(struct cdev_port *c, int slice_fd, size_t len, const struct stat *memory,
 		       uint32_t *id_out)
 {
@@ -213,8 +231,8 @@ static uint64_t adopted_leaving(const struct cdev_port *c)
 }
 
 /*
- * Makes the module put all of the memory behind the window.  Returns the descriptor of a slice that
- * keeps it there, or -errno.
+ * Makes the module put all of the memory behind the window.  Returns the descriptor, the caller's, of a slice
+ * that keeps it there, or -errno: -ENOSPC without room.  Caller holds the lock.
  */
 static int memory_adopt(struct cdev_port *c, int fd, const struct stat *memory)
 {
@@ -240,8 +258,8 @@ static int memory_adopt(struct cdev_port *c, int fd, const struct stat *memory)
 }
 
 /*
- * Offers memory of a program.  All offers of it share one slice, which ends when the neighbour has
- * ended the last of them.
+ * Offers memory of a program.  All offers of it share one slice, which ends when the neighbour has ended the
+ * last of them.  Caller holds the lock.
  */
 static int memory_share(struct cdev_port *c, int fd, size_t len, uint32_t *id_out)
 {
@@ -288,7 +306,10 @@ int cdev_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out)
 	return err;
 }
 
-/* Returns the room of the window that a slice took, unless its memory has other offers. */
+/*
+ * Returns the room of the window that a slice took, unless its memory has other offers; then it is counted for
+ * one of these.  The slice is in no list of own ones any more.
+ */
 static void uncount(struct cdev_port *c, const struct cdev_slice *s)
 {
 	struct stat memory = { .st_dev = s->device, .st_ino = s->inode };
@@ -338,8 +359,9 @@ void cdev_offer_end(struct port *p, uint32_t id)
 }
 
 /*
- * Opens a slice at the place that the neighbour names; the module checks that against the adapter's window.  -ENOENT:
- * it is not offered, the place is none, or the link is down; -ERANGE: it is too short.
+ * Opens a slice at the place that the neighbour names, and uses the offer up; the module checks the place
+ * against the adapter's window.  -ENOENT: it is not offered, the place is none, or the link is down; -ERANGE:
+ * it is too short.  Caller holds the lock.
  */
 static int slice_open(struct cdev_port *c, uint32_t id, size_t len, int *fd_out)
 {

@@ -30,14 +30,21 @@ static inline struct cdev_view *cdev_view(struct port *p)
 	return u_container_of(p, struct cdev_view, port);
 }
 
-/* Maps the status page; v->fd and v->bits are set.  0 or -errno. */
+/*
+ * Maps the status page and sets ops, interrupts and limits, but not scratchpads and window; v->fd and v->bits
+ * are set, the rest is 0.  To the view no bit is rung yet.  0 or -errno; -EPROTONOSUPPORT: a module of another
+ * version.
+ */
 int cdev_view_init(struct cdev_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const char *name, uint32_t db_bits);
 /* Unmaps the status page; v->fd stays open. */
 void cdev_view_fini(struct cdev_view *v);
 /* Writes the view text of a client that may ring these bits.  -ENOSPC: `size` is too small. */
 int cdev_view_text(const struct cdev_view *v, uint32_t bits, char *text, size_t size);
-/* Makes a client's view from one segment of view text.  The descriptors stay the caller's. */
+/*
+ * Makes a client's view from one segment of view text and its one descriptor, which stays the caller's.  0 or
+ * -errno; -EINVAL: they are no view of this kind.
+ */
 int cdev_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 		struct port **out);
 
@@ -100,28 +107,34 @@ struct cdev_place {
 	uint64_t offset, len;
 };
 
+/* Begins without tables: cdev_tables_begin() maps them, by the maps of the port. */
 void cdev_tables_init(struct cdev_tables *t, struct port *p);
+
+/* Unmaps both tables, and gives back the slice of this host's. */
 void cdev_tables_fini(struct cdev_tables *t);
 
 /*
- * Begins a new generation of the link: maps both tables and empties this host's.  0; -EAGAIN: the place of the table
- * is not free yet; -errno.
+ * Begins a new generation of the link, with a new nonce: maps both tables and empties this host's;
+ * cdev_tables_greet() is next.  0; -EAGAIN: the place of the table is not free yet; -errno.
  */
 int cdev_tables_begin(struct cdev_tables *t, int port_fd);
 /* The link is down: unmaps the neighbour's table. */
 void cdev_tables_end(struct cdev_tables *t);
-/* Says hello and answers the neighbour's hello.  True when both hosts did. */
+/*
+ * Says hello and answers the neighbour's hello.  True when both hosts did; until then it is called again and
+ * again.
+ */
 bool cdev_tables_greet(struct cdev_tables *t);
 /* Is the neighbour still in the generation in which cdev_tables_greet() was true? */
 bool cdev_tables_stand(const struct cdev_tables *t);
 
-/* Enters an offer.  0 and the id, or -ENOBUFS. */
+/* Enters an offer; both tables are mapped.  0 and the id; or -ENOBUFS: too many were not opened yet. */
 int cdev_tables_offer(struct cdev_tables *t, const struct cdev_place *place, uint32_t *id_out);
 /* Takes an offer back; ignored if it does not stand any more. */
 void cdev_tables_withdraw(struct cdev_tables *t, uint32_t id);
-/* Looks up an offer of the neighbour.  0, or -ENOENT. */
+/* Looks up an offer of the neighbour.  0; or -ENOENT, also if it was opened already. */
 int cdev_tables_find(struct cdev_tables *t, uint32_t id, struct cdev_place *out);
-/* Uses an offer of the neighbour up, and tells it so. */
+/* Uses an offer of the neighbour up, which cdev_tables_find() gave, and tells it so. */
 void cdev_tables_take(struct cdev_tables *t, uint32_t id);
 
 /*
@@ -164,11 +177,15 @@ struct cdev_slice *cdev_slice_new(int fd, uint64_t len);
 void cdev_slice_delete(struct cdev_slice *s);
 /* A list is empty when it is NULL. */
 void cdev_list_add(struct cdev_slice **list, struct cdev_slice *s);
+
+/* Returns the entry with that id, or NULL. */
 struct cdev_slice *cdev_list_find(struct cdev_slice *list, uint32_t id);
 /* Returns a slice that leads to this memory, or NULL. */
 struct cdev_slice *cdev_list_adopted(struct cdev_slice *list, const struct stat *memory);
 /* Takes an entry off the list that it is in; it stays the caller's. */
 void cdev_list_take(struct cdev_slice **list, struct cdev_slice *s);
+
+/* Deletes all entries, and empties the list. */
 void cdev_list_clear(struct cdev_slice **list);
 
 struct cdev_ends {
@@ -196,7 +213,7 @@ void cdev_slice_disown(const struct cdev_slice *s, struct cdev_slice *own, int p
 void cdev_ends_disown(const struct cdev_ends *e, struct cdev_slice *own, int port_fd);
 /* Does the neighbour want slices to be ended?  Any thread may call it. */
 bool cdev_ends_wanted(const struct cdev_ends *e, const struct cdev_tables *t);
-/* Ends the slices that the neighbour wants to be ended. */
+/* Ends the slices that the neighbour wants to be ended, and tells it how many. */
 void cdev_ends_serve(struct cdev_ends *e, struct cdev_tables *t, int port_fd);
 /* Before this host greets: ends all slices of the neighbour from the last generation. */
 void cdev_ends_begin(struct cdev_ends *e, int port_fd);
@@ -234,9 +251,12 @@ struct cdev_port {
  * the slice any more, this takes its pages from all maps.
  */
 void cdev_own_delete(struct cdev_port *c, struct cdev_slice *s);
-/* Deletes the own slices that the neighbour has ended. */
+/* Deletes the own slices that the neighbour says that it has ended; ignores a count that is false. */
 void cdev_ends_answered(struct cdev_port *c);
-/* The neighbour has greeted, so it has ended all slices of the last generation: deletes those. */
+/*
+ * The neighbour has greeted, so it has ended all slices of the last generation: deletes those, and begins to
+ * count both sides' requests by the nonces.
+ */
 void cdev_ends_begun(struct cdev_port *c);
 
 /*

@@ -136,7 +136,7 @@ void cdev_own_delete(struct cdev_port *c, struct cdev_slice *s)
 	cdev_slice_delete(s);
 }
 
-/* Deletes the slice that was freed first. */
+/* Deletes the slice that was freed first, of at least one; it does not count as answered. */
 static void leaving_delete(struct cdev_port *c)
 {
 	struct cdev_slice *s = c->ends.leaving;

@@ -36,6 +36,7 @@ static uint32_t slot_of(uint32_t id)
 	return id % CDEV_OFFERS_MAX;
 }
 
+/* Returns a random word, never 0 or all ones. */
 static uint32_t random_word(void)
 {
 	uint32_t r;
@@ -93,7 +94,7 @@ static int table_make(struct cdev_tables *t, int port_fd)
 	return err;
 }
 
-/* Maps the neighbour's table again. */
+/* Maps the neighbour's table again.  0; or -errno, and it is not mapped. */
 static int table_open(struct cdev_tables *t, int port_fd)
 {
 	struct viaduct_slice s = { .direction = VIADUCT_OUTBOUND,

@@ -48,9 +48,8 @@ static void out_fence(const struct u_out *out)
 static const struct u_out_ops out_ops = { .store = out_store, .fence = out_fence };
 
 /*
- * Finds the place of a slice, if it is one of this port.  The module knows its own descriptors; a
- * descriptor of another kind, which a peer or an agent may pass, could delay the answer to a call
- * for any time.
+ * Finds the place of a slice, if it is one of this port; else -EINVAL.  The module knows its own descriptors; a
+ * descriptor of another kind, which a peer or an agent may pass, could delay the answer to a call for any time.
  */
 static int slice_info(const struct cdev_view *v, int fd, struct viaduct_slice *out)
 {
@@ -208,6 +207,7 @@ int cdev_view_text(const struct cdev_view *v, uint32_t bits, char *text, size_t 
 	return n < 0 || (size_t)n >= size ? -ENOSPC : 0;
 }
 
+/* The link as the module has it: it may be up before the agents' tables stand. */
 static enum port_link view_link_state(struct port *p, uint32_t *generation_out)
 {
 	uint32_t generation, link = cdev_view_link(cdev_view(p), &generation);
@@ -217,6 +217,7 @@ static enum port_link view_link_state(struct port *p, uint32_t *generation_out)
 	return link == VIADUCT_LINK_UP ? PORT_LINK_UP : PORT_LINK_DOWN;
 }
 
+/* Closes the view's own descriptor, too. */
 static void view_close(struct port *p)
 {
 	struct cdev_view *v = cdev_view(p);
@@ -251,6 +252,7 @@ static const struct port_ops view_ops = {
 	.close = view_close,
 };
 
+/* Parses the text of cdev_view_text(), without decorators.  0 or -EINVAL. */
 static int view_parse(const char *text, struct port_limits *l, uint32_t *bits_out)
 {
 	int end = 0;

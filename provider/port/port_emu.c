@@ -17,6 +17,7 @@
 
 #define EMU_SERVICE_MESSAGES 256u /* handled at once, so that one cable does not starve others */
 
+/* Takes the lock.  Does nothing while the link is down. */
 static void port_emu_ring(struct port *p, uint32_t bits)
 {
 	struct emu_port *e = emu_port(p);
@@ -26,6 +27,7 @@ static void port_emu_ring(struct port *p, uint32_t bits)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* emu_peer_spad_read() with the lock, as the cable may be pulled meanwhile. */
 static uint32_t port_emu_peer_spad_read(struct port *p, unsigned int idx)
 {
 	struct emu_port *e = emu_port(p);
@@ -37,6 +39,7 @@ static uint32_t port_emu_peer_spad_read(struct port *p, unsigned int idx)
 	return v;
 }
 
+/* emu_peer_spad_write() with the lock, likewise. */
 static int port_emu_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
 {
 	struct emu_port *e = emu_port(p);
@@ -74,6 +77,7 @@ static void port_emu_link_disable(struct port *p)
 	link_set(emu_port(p), false);
 }
 
+/* The agent's own copy of the state, which no other process can write. */
 static enum port_link port_emu_link_state(struct port *p, uint32_t *generation_out)
 {
 	uint64_t word = atomic_load_explicit(&emu_port(p)->link, memory_order_acquire);
@@ -88,6 +92,10 @@ static int port_emu_event_fd(struct port *p)
 	return emu_port(p)->epoll_fd;
 }
 
+/*
+ * Handles messages of the cable, EMU_SERVICE_MESSAGES at most, and sends those that wait.  Returns how often
+ * the link changed since the last call, or -errno.  Takes the lock.
+ */
 static int port_emu_service(struct port *p)
 {
 	struct emu_port *e = emu_port(p);
@@ -105,6 +113,7 @@ static int port_emu_service(struct port *p)
 	return changes;
 }
 
+/* The descriptor of the peer's doorbells, if there is a peer, stays the port's.  Takes the lock. */
 static int port_emu_export_view(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
 				unsigned int *nfds_out)
 {
@@ -122,6 +131,7 @@ static int port_emu_export_view(struct port *p, char *text, size_t size, int fds
 	return err;
 }
 
+/* Frees a port, which may be made in part and has no cable. */
 static void emu_free(struct emu_port *e)
 {
 	emu_slices_clear(&e->own);
@@ -205,7 +215,7 @@ static const struct port_ops self_ops = {
 	.close = port_emu_close,
 };
 
-/* A generation of an earlier agent of this host must not come again soon. */
+/* Returns a random number below 2^24: a generation of an earlier agent of this host must not come again soon. */
 static uint32_t first_generation(void)
 {
 	uint32_t r;

@@ -40,7 +40,11 @@ int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, 
  * before they are mapped.  A hang-up unplugs by itself (link down).
  */
 int port_emu_plug(struct port *p, int cable_fd);
+
+/* Unplugs the cable, if there is one: the link is down.  `p` may be decorated or of a kind without cables. */
 void port_emu_unplug(struct port *p);
+
+/* Is a cable plugged?  That does not say that the link is up.  False for a kind without cables. */
 bool port_emu_plugged(const struct port *p);
 
 #endif

@@ -17,7 +17,10 @@
 #include "u_fd.h"
 #include "u_log.h"
 
-/* Sends one message now, with descriptor `fd`, -1 for none; -EAGAIN when the cable is full. */
+/*
+ * Sends one message now, with descriptor `fd`, which stays open, or -1 for none.  0 or -errno; -EAGAIN when the
+ * cable is full.
+ */
 static int cable_send(struct emu_port *e, const struct emu_msg *msg, int fd)
 {
 	union {
@@ -184,7 +187,10 @@ int emu_cable_plug(struct emu_port *e, int fd)
 	return err;
 }
 
-/* Drops the offers of a cable that is gone, since nobody can open them. */
+/*
+ * Drops the state of a cable that is gone: the offers of the peer, messages that wait, and which own slices it
+ * has yet to open, since nobody can open them.
+ */
 static void cable_forget(struct emu_port *e)
 {
 	emu_slices_clear(&e->offers);
@@ -232,7 +238,8 @@ static int on_doorbells(struct emu_port *e, int *fd)
 }
 
 /*
- * Maps the registers of the peer, and notes its properties: the link may come up.  -EPROTO: malformed or out of turn.
+ * Maps the registers of the peer, and notes its properties: the link may come up.  Sends this side's HELLO if
+ * it is still owed.  `fd` stays the caller's.  0 or -errno; -EPROTO: malformed or out of turn.
  */
 static int on_hello(struct emu_port *e, const struct emu_msg *msg, int fd)
 {
@@ -280,7 +287,8 @@ static int on_offer(struct emu_port *e, const struct emu_msg *msg, int *fd)
 }
 
 /*
- * In this and the next message an id may be unknown, because messages crossed: that breaks no rule.
+ * FREE drops that offer of the peer.  In this and the next message an id may be unknown, because messages
+ * crossed: that breaks no rule.
  */
 static void on_free(struct emu_port *e, uint32_t id)
 {
@@ -290,6 +298,7 @@ static void on_free(struct emu_port *e, uint32_t id)
 		emu_slices_del(&e->offers, offer);
 }
 
+/* OPENED: the peer has opened that own slice, whose offer no longer counts. */
 static void on_opened(struct emu_port *e, uint32_t id)
 {
 	struct emu_slice *own = emu_slices_find(&e->own, id);
@@ -300,7 +309,10 @@ static void on_opened(struct emu_port *e, uint32_t id)
 	}
 }
 
-/* Handles one message.  Takes ownership of *fd by setting it to -1. */
+/*
+ * Handles one message.  Takes ownership of *fd by setting it to -1; else it stays the caller's.  0, or the
+ * error for which the cable is unplugged.
+ */
 static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 {
 	if (msg->magic != EMU_MAGIC || msg->version != EMU_VERSION)
@@ -362,8 +374,9 @@ static int cable_fds(struct msghdr *mh, int *fd_out)
 }
 
 /*
- * Peeks at the next message.  It stays in the queue with its descriptors, so that the kernel does not close here
- * those that do not fit.  Returns its length or -errno; *err_out: the error for which it is refused, or 0.
+ * Peeks at the next message.  It stays in the queue with its descriptors, so that the kernel does not close
+ * here those that do not fit.  Returns its length, 0 at hang-up, or -errno; *fd_out is the caller's, -1: none;
+ * *err_out: the error for which it is refused, or 0.
  */
 static ssize_t cable_peek(struct emu_port *e, struct emu_msg *msg, int *fd_out, int *err_out)
 {

@@ -6,6 +6,7 @@
 
 #include "port_emu_priv.h"
 
+/* Returns an id that none of this host's own slices has; never 0. */
 static uint32_t fresh_id(struct emu_port *e)
 {
 	do {
@@ -14,7 +15,10 @@ static uint32_t fresh_id(struct emu_port *e)
 	return e->next_id;
 }
 
-/* Puts a descriptor into the table in which the peer looks for it. */
+/*
+ * Offers a slice: sends the descriptor over the cable and marks it as unopened; for `self`, puts a duplicate
+ * into the table of offers.  0 or -errno; -ENOBUFS: too many are not opened yet.
+ */
 static int slice_offer(struct emu_port *e, struct emu_slice *slice, int fd)
 {
 	struct emu_slice offer = *slice;
@@ -35,7 +39,10 @@ static int slice_offer(struct emu_port *e, struct emu_slice *slice, int fd)
 	return err;
 }
 
-/* Offers memory to the peer under a new id. */
+/*
+ * Offers memory to the peer under a new id; `fd` stays the caller's.  `counted`: freeing it gives room of the
+ * window back.  0; or -errno, and nothing is entered.
+ */
 static int slice_enter(struct emu_port *e, int fd, size_t len, bool counted, uint32_t *id_out)
 {
 	struct emu_slice slice = { .id = fresh_id(e), .fd = -1, .len = len, .counted = counted };
@@ -56,7 +63,7 @@ static int slice_enter(struct emu_port *e, int fd, size_t len, bool counted, uin
 	return 0;
 }
 
-/* Makes memory, offers it, and counts it as used of the window. */
+/* Makes memory, offers it, and counts it as used of the window.  0 or -errno. */
 static int slice_make(struct emu_port *e, size_t len, struct port_slice *out)
 {
 	struct port_slice slice = { .len = len };

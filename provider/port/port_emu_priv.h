@@ -99,13 +99,16 @@ struct port_emu_host {
  * host's; NULL: sleepers wait on a futex.
  */
 void emu_raise(struct emu_irq *irq, const struct port_irq *own, uint32_t bits);
-/* Check a descriptor that another process made, and map its page. */
+/*
+ * Check a descriptor that another process made, which stays the caller's, and map its page.  0 or -errno as
+ * emu_memfd_check().
+ */
 int emu_doorbells_map(int fd, struct emu_doorbells **out);
 int emu_regs_map(int fd, struct emu_regs **out);
 /* Accepts NULL. */
 void emu_page_unmap(const void *page);
 
-/* Makes a sealed memfd of `len` bytes. */
+/* Makes a memfd of `len` zero bytes, sealed so that its size and seals stay; it can be written.  0 or -errno. */
 int emu_memfd(const char *name, size_t len, int *fd_out);
 /*
  * Is `fd` memory that holds `len` bytes now and for ever?  0, -EINVAL when it is not such memory,
@@ -153,16 +156,25 @@ static inline struct emu_view *emu_view(struct port *p)
 	return u_container_of(p, struct emu_view, port);
 }
 
+/*
+ * Clears the view, and sets its limits and this host's doorbells; the caller adds `link`, `peer` and what is an
+ * agent's.
+ */
 void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const struct port_emu_cfg *cfg);
 bool emu_view_up(const struct emu_view *v);
 /* Rings bits at the peer; does nothing while the link is down. */
 void emu_view_ring(struct emu_view *v, uint32_t bits);
+
+/* Writes the view text, without decorators.  0 or -ENOSPC. */
 int emu_view_text(const struct emu_view *v, char *text, size_t size);
 /* Copies the settings, with the defaults in place of 0.  -EINVAL, which is logged: they are impossible. */
 int emu_cfg_check(const struct port_emu_cfg *cfg, struct port_emu_cfg *out);
 
-/* Operations that the agent's ports and the clients' views share. */
+/*
+ * Operations that the agent's ports and the clients' views share; those on scratchpads are for the agent's only.  A
+ * port with a cable calls those on the peer with its lock held.
+ */
 int emu_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out);
 void emu_unmap(struct port *p, struct port_map *map);
 void emu_flush(struct port *p);
@@ -196,7 +208,13 @@ struct emu_slices {
 	uint32_t room;
 };
 
+/*
+ * Enters a copy, whose descriptor is the table's on success.  0 or -ENOMEM.  This and emu_slices_del() move
+ * entries: pointers that emu_slices_find() gave are invalid afterwards.
+ */
 int emu_slices_add(struct emu_slices *s, const struct emu_slice *slice);
+
+/* Returns the entry with that id, or NULL. */
 struct emu_slice *emu_slices_find(const struct emu_slices *s, uint32_t id);
 /* Removes an entry that emu_slices_find() gave, closing its descriptor. */
 void emu_slices_del(struct emu_slices *s, struct emu_slice *slice);
@@ -270,8 +288,9 @@ int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out);
 /* Functions from here on are called with the lock held. */
 
 /*
- * Derives the state of the link from the cable and from the sides that are enabled.  Each time that
- * the link comes up begins a new generation.
+ * Derives the state of the link from the cable and from the sides that are enabled, and stores it for this
+ * agent and for the processes.  A change is counted and makes event_fd readable.  Each time that the link comes
+ * up begins a new generation.
  */
 void emu_link_update(struct emu_port *e);
 /* Makes event_fd readable. */
@@ -284,15 +303,22 @@ int emu_cable_plug(struct emu_port *e, int fd);
  * does.
  */
 void emu_cable_unplug(struct emu_port *e, const char *why);
-/* Handles messages that arrived, at most `limit`. */
+/* Handles messages that arrived, at most `limit`.  Unplugs a cable that was hung up or breaks the protocol. */
 void emu_cable_input(struct emu_port *e, unsigned int limit);
 /* Sends messages that wait for room in the cable, as far as there is some; unplugs a cable that was hung up. */
 void emu_cable_output(struct emu_port *e);
-/* Sends now or later; a cable that cannot take it for long is unplugged. */
+/*
+ * Sends now or later; a cable that cannot take it for long is unplugged.  Without a cable, or before HELLO was
+ * sent, the message is dropped.
+ */
 void emu_cable_say(struct emu_port *e, const struct emu_msg *msg);
-/* Sends an offer now.  -ENOBUFS: there is no room; -ENOTCONN: there is no cable, or it has just been unplugged. */
+/*
+ * Sends an offer now; `fd` stays the caller's.  -ENOBUFS: there is no room; -ENOTCONN: there is no cable, or it
+ * has just been unplugged.
+ */
 int emu_cable_offer(struct emu_port *e, uint32_t id, size_t len, int fd);
 
+/* Returns a message of that type, in which the caller fills in the fields after it. */
 static inline struct emu_msg emu_msg(enum emu_msg_type type)
 {
 	struct emu_msg msg;

@@ -71,6 +71,7 @@ int emu_memfd_check(int fd, size_t len)
 	return (uint64_t)st.st_size < len ? -ERANGE : 0;
 }
 
+/* Checks the memory as emu_memfd_check() does, and maps it.  0 or -errno. */
 static int page_map(int fd, size_t len, int prot, void **out)
 {
 	int err = emu_memfd_check(fd, len);
@@ -129,6 +130,7 @@ void emu_page_unmap(const void *page)
 		munmap((void *)(uintptr_t)page, sizeof(struct emu_doorbells));
 }
 
+/* Sets the interrupt word and the object that contains it, -1 for none. */
 static void irq_init(struct port_irq *irq, struct emu_irq *word, int device)
 {
 	irq->irq = word;
@@ -153,6 +155,7 @@ static int doorbells_open(int fd, struct emu_doorbells **out)
 	return err;
 }
 
+/* Makes the doorbells, or maps those of the interrupt object that host->doorbells_fd is.  0 or -errno. */
 static int doorbells_make(struct port_emu_host *host)
 {
 	int device = host->doorbells_fd;
@@ -168,6 +171,7 @@ static int doorbells_make(struct port_emu_host *host)
 	return err;
 }
 
+/* Makes the agents' registers, and maps their interrupt object if the host has one.  0 or -errno. */
 static int regs_make(struct port_emu_host *host)
 {
 	int err = emu_memfd("viaduct-regs", sizeof(struct emu_regs), &host->regs_fd);
@@ -184,8 +188,8 @@ static int regs_make(struct port_emu_host *host)
 }
 
 /*
- * Makes the status page, and seals it when this process has its writable mapping: from then on
- * nobody gets another one.
+ * Makes the status page, and seals it when this process has its writable mapping: from then on nobody gets
+ * another one.  0; or -errno, and port_emu_host_destroy() frees what was made.
  */
 static int status_make(struct port_emu_host *host)
 {
@@ -317,6 +321,8 @@ void port_irq_close(struct port_irq *irq)
 }
 
 /*
+ * Wakes the sleepers on `bits`, after the ring was counted.
+ *
  * Sleep and wake, so that no wake-up is lost (Dekker's pattern: each side
  * writes its own word, then reads the other's; all sequentially consistent):
  *

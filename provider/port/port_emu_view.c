@@ -199,6 +199,7 @@ uint32_t emu_peer_spad_read(struct port *p, unsigned int idx)
 				    memory_order_acquire);
 }
 
+/* 0, -ENOTCONN while the link is down, or -EINVAL for a scratchpad that the peer does not have. */
 int emu_peer_spad_write(struct port *p, unsigned int idx, uint32_t value)
 {
 	struct emu_view *v = emu_view(p);
@@ -223,6 +224,7 @@ bool emu_view_up(const struct emu_view *v)
 	return v->peer.doorbells != NULL && low == ((v->cable & 0x7fffffffu) << 1 | 1);
 }
 
+/* As emu_view_up(); the generation is that of the present cable, also if the view is of an earlier one. */
 enum port_link emu_link_state(struct port *p, uint32_t *generation_out)
 {
 	struct emu_view *v = emu_view(p);
@@ -283,6 +285,7 @@ int emu_view_text(const struct emu_view *v, char *text, size_t size)
 	return n < 0 || (size_t)n >= size ? -ENOSPC : 0;
 }
 
+/* Parses the text of emu_view_text(), without decorators.  0, or -EINVAL, after which *peer may have changed. */
 static int view_parse(const char *text, struct port_emu_cfg *cfg, struct emu_peer *peer,
 		      uint32_t *cable_out)
 {

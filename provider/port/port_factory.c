@@ -18,8 +18,8 @@
 #define MODEL_SEGMENT "model "
 
 /*
- * Adds one decorator from the text that its export_view() wrote: "strict seed=N", "fault seed=N
- * [options]", "model profile=NAME dilation=N", whose descriptor is `model_fd`.
+ * Adds one decorator from the text that its export_view() wrote: "strict seed=N", "fault seed=N [options]",
+ * "model profile=NAME dilation=N", whose descriptor is `model_fd`.  0; or -errno, and `p` stays the caller's.
  */
 static int attach_decorator(struct port *p, const char *text, int model_fd, struct port **out)
 {
@@ -36,7 +36,7 @@ static int attach_decorator(struct port *p, const char *text, int model_fd, stru
 	return -EINVAL;
 }
 
-/* Removes decorators again; the port below still belongs to the caller. */
+/* Removes the decorators from `p` down to `stop`, which is not closed and belongs to the caller again. */
 static void undecorate(struct port *p, struct port *stop)
 {
 	struct port *inner;
@@ -133,7 +133,10 @@ static int decorate_word(struct port *p, const char *word, const char *fault_opt
 	return -EINVAL;
 }
 
-/* Wraps the port in all decorators of `kind`, which is cut into words; on failure in none. */
+/*
+ * Wraps the port in all decorators of `kind`, which begins with the kind of the port and is cut into words; on
+ * failure in none.
+ */
 static int decorate_words(struct port *base, char *kind, const char *fault_options, uint64_t seed,
 			  struct port **out)
 {
@@ -152,6 +155,7 @@ static int decorate_words(struct port *base, char *kind, const char *fault_optio
 	return 0;
 }
 
+/* Is it the name of a decorator, with valid options if it has any? */
 static bool word_ok(const char *word)
 {
 	const char *options;

@@ -24,7 +24,10 @@ struct port_host {
 	uint32_t db_bits;
 };
 
-/* Returns the length of the NAME=PATH at the beginning of the text, 0 when there is none. */
+/*
+ * Returns the length of the NAME=PATH at the beginning of the text, and that of NAME in *name_len_out; 0 when
+ * there is none.
+ */
 static size_t adapter_word(const char *text, size_t *name_len_out)
 {
 	size_t len = strcspn(text, ","), name = strcspn(text, "=");

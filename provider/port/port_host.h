@@ -17,14 +17,18 @@ struct port_host_cfg {
 	uint32_t ports;
 };
 
-/* Opens the adapters of kind cdev.  0 or -errno; the log says why. */
+/*
+ * Makes the interrupts of the host, and opens the adapters of kind cdev.  0 or -errno; the log says why an
+ * adapter cannot be opened.
+ */
 int port_host_create(const struct port_host_cfg *cfg, struct port_host **out);
 /* The caller has closed its ports before.  Accepts NULL. */
 void port_host_destroy(struct port_host *h);
 
 /*
- * Makes the port of that index, once, without decorators.  A port of an adapter has no more
- * doorbell bits and scratchpads than `cfg` says, and no more than the adapter has.
+ * Makes the port of index cfg->index, once, without decorators; 0 is `self`.  A port of an adapter has no more
+ * doorbell bits and scratchpads than `cfg` says, and no more than the adapter has.  0 or -errno; -ENODEV: there
+ * is no such adapter, or it was used up.
  */
 int port_host_port(struct port_host *h, const struct port_emu_cfg *cfg, struct port **out);
 

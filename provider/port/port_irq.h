@@ -47,7 +47,7 @@ static inline uint32_t port_irq_ticket(const struct port_irq *irq)
  *
  * Blocks, using no processor time.  Any number of threads may wait, for the same bits or others.
  *
- * Return: 0 when something may have been rung; -ETIMEDOUT; -EINVAL when @bits is 0.
+ * Return: 0 when something may have been rung, also after a signal; -ETIMEDOUT; -EINVAL when @bits is 0.
  */
 int port_irq_wait(struct port_irq *irq, uint32_t ticket, uint32_t bits, int64_t timeout_ns);
 

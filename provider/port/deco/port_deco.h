@@ -15,11 +15,15 @@
 #define PORT_VIEW_SEP " | "
 
 /*
- * Sets the ops of a decorator around `inner`, and its limits, interrupts and kind ("inner+name").
+ * Sets the ops of a decorator around `inner`, and its limits, interrupts and kind ("inner+name").  The other
+ * members of `p` stay as they are.
  */
 void deco_init(struct port *p, const struct port_ops *ops, const char *name, struct port *inner);
 
-/* Appends a decorator's segment to the view text of the port below. */
+/*
+ * Appends a decorator's segment to the view text of the port below, whose descriptors it passes on.  0, an
+ * error of port_export_view(), or -ENOSPC if `size` is too small.
+ */
 int deco_export(struct port *p, const char *segment, char *text, size_t size,
 		int fds[PORT_ATTACH_FDS], unsigned int *nfds_out);
 

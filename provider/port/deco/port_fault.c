@@ -30,7 +30,8 @@ static bool chance(struct fault *f, double probability)
 }
 
 /*
- * Draws how many of the n bytes stored at dst pass before the link fails: a whole number of words.
+ * Draws how many of the n bytes stored at dst pass before the link fails: all, or, if the line is torn, fewer,
+ * which end at a boundary of words; may be 0.
  */
 static size_t torn_length(struct fault *f, const void *dst, size_t n)
 {
@@ -44,7 +45,10 @@ static size_t torn_length(struct fault *f, const void *dst, size_t n)
 	return keep > over ? keep - over : 0;
 }
 
-/* Stores one line; if the link goes down with it, it may be torn. */
+/*
+ * Stores within one line, if the map and the link are up.  The line that reaches opt.down_after, counted over
+ * all maps, takes the link down, which may tear it.
+ */
 static void fault_line(struct fault_map *m, void *dst, const void *src, size_t n)
 {
 	struct fault *f = m->fault;
@@ -76,6 +80,7 @@ static void fault_store(const struct u_out *out, void *dst, const void *src, siz
 	}
 }
 
+/* Fences the map below, also while the link is down. */
 static void fault_fence(const struct u_out *out)
 {
 	struct fault_map *m = out->priv;
@@ -111,6 +116,7 @@ static int fault_map(struct port *p, int fd, size_t len, enum port_dir dir, stru
 	return 0;
 }
 
+/* Undoes fault_map(): an inbound map is passed on to the port below. */
 static void fault_unmap(struct port *p, struct port_map *map)
 {
 	struct fault_map *m = map->priv;
@@ -124,7 +130,7 @@ static void fault_unmap(struct port *p, struct port_map *map)
 	memset(map, 0, sizeof(*map));
 }
 
-/* Counts down the rings that are to be lost; false when none is left. */
+/* Is this ring one of those that are to be lost?  If so, counts it off; false when none is left. */
 static bool drop_this(struct fault *f)
 {
 	uint32_t left = atomic_load_explicit(&f->drop_next, memory_order_relaxed);
@@ -160,6 +166,7 @@ static int fault_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
 	return fault_is_down(fault_of(p)) ? -ENOTCONN : port_peer_spad_write(p->inner, idx, v);
 }
 
+/* Adds the segment "fault seed=N OPTIONS" to the view. */
 static int fault_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
 			unsigned int *nfds_out)
 {
@@ -172,6 +179,7 @@ static int fault_export(struct port *p, char *text, size_t size, int fds[PORT_AT
 	return deco_export(p, segment, text, size, fds, nfds_out);
 }
 
+/* Closes the port below, too. */
 static void fault_close(struct port *p)
 {
 	struct fault *f = fault_of(p);
@@ -209,6 +217,7 @@ static const struct port_ops fault_ops = {
 	.close = fault_close,
 };
 
+/* Makes the decorator, without its parsed options and event descriptors.  NULL: no memory. */
 static struct fault *fault_new(struct port *inner, const char *options, uint64_t seed)
 {
 	struct fault *f = calloc(1, sizeof(*f));

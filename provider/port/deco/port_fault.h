@@ -18,11 +18,18 @@
 
 #include "port.h"
 
-/* Takes ownership of `inner` on success.  -EINVAL names the bad option in the log. */
+/*
+ * Takes ownership of `inner` on success.  `options` NULL: none.  0, -ENOMEM, or -EINVAL, which names the bad
+ * option in the log.
+ */
 int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, struct port **out);
 
-/* Direct control, for tests: do at once what the options say.  If `p` neither is nor has the wrapper, do nothing. */
+/*
+ * Direct control, for tests: do at once what the options say.  If `p` neither is nor has the wrapper, do
+ * nothing. A link that is taken down comes up again by itself after down_ms, if that is not 0.
+ */
 void port_fault_link(struct port *p, enum port_link state);
-void port_fault_drop_doorbells(struct port *p, uint32_t count); /* lose the next `count` rings */
+/* Loses the next `count` rings; replaces an earlier count. */
+void port_fault_drop_doorbells(struct port *p, uint32_t count);
 
 #endif

@@ -102,6 +102,7 @@ int fault_link_enable(struct port *p)
 	return err;
 }
 
+/* Disables the port below; it then stays disabled when the decorator lets the link come up. */
 void fault_link_disable(struct port *p)
 {
 	struct fault *f = fault_of(p);
@@ -127,6 +128,7 @@ enum port_link fault_link_state(struct port *p, uint32_t *generation_out)
 	return down ? PORT_LINK_DOWN : state;
 }
 
+/* Lets epoll_fd report input of fd.  0 or -errno, -EBADF if one of them is -1. */
 static int epoll_add(int epoll_fd, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -136,6 +138,7 @@ static int epoll_add(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : -errno;
 }
 
+/* Closes the descriptor, if it is one, and sets it to -1. */
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)
@@ -150,7 +153,7 @@ void fault_events_close(struct fault *f)
 	close_fd(&f->timer_fd);
 }
 
-/* Opens all event descriptors or, after a failure, which is logged, none. */
+/* Opens all event descriptors or, after a failure, which is logged, none.  Called with the lock held. */
 static void fault_events_open(struct fault *f)
 {
 	int below = port_event_fd(f->port.inner);
@@ -186,6 +189,7 @@ int fault_event_fd(struct port *p)
 	return f->epoll_fd;
 }
 
+/* Reads a descriptor, which does not block, until it has nothing left; ignores -1. */
 static void drain(int fd)
 {
 	uint64_t count;
@@ -194,6 +198,7 @@ static void drain(int fd)
 		;
 }
 
+/* Returns the changes of the link below and those that the decorator made, or the error of the port below. */
 int fault_service(struct port *p)
 {
 	struct fault *f = fault_of(p);

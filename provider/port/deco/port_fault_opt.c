@@ -7,7 +7,10 @@
 
 #include "u_log.h"
 
-/* Parses digits with at most one point, in any locale. */
+/*
+ * Parses digits with at most one point, in any locale.  False: another character, or not 1 to 18 digits; *out
+ * is not to be used then.
+ */
 static bool parse_number(const char *text, size_t len, double *out)
 {
 	double v = 0;
@@ -30,6 +33,7 @@ static bool parse_number(const char *text, size_t len, double *out)
 	return digits > 0 && digits <= 18;
 }
 
+/* Parses a number from 0 to 1. */
 static bool parse_probability(const char *text, size_t len, double *out)
 {
 	double v;
@@ -56,6 +60,7 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
+/* Parses one NAME=VALUE into its member.  False: there is no such name, or the value is bad. */
 static bool parse_option(const char *text, size_t len, struct fault_options *opt)
 {
 	const char *equals = memchr(text, '=', len);

@@ -13,7 +13,10 @@ struct fault_options {
 	uint64_t down_ms;
 };
 
-/* 0, or -EINVAL after a log line that names the bad option. */
+/*
+ * Options that the text does not name are 0.  0, or -EINVAL after a log line that names the bad option, and
+ * *out is as before.
+ */
 int fault_parse(const char *text, struct fault_options *out);
 
 #endif

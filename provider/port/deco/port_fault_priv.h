@@ -44,10 +44,15 @@ static inline struct fault *fault_of(struct port *p)
  * too, so that the peer and this host's clients notice.  Takes the lock, as does fault_up().
  */
 void fault_down(struct fault *f);
-/* Comes up if it is down and due by `now`; U_NEVER: in any case.  The port below too, if it was enabled. */
+/*
+ * Comes up, in a new generation, if it is down and due by `now`; U_NEVER: in any case.  The port below too, if
+ * it was enabled.
+ */
 void fault_up(struct fault *f, int64_t now);
-/* Is the link down?  It first comes up if that is due. */
+/* Is the link down?  It first comes up if that is due, for which it takes the lock. */
 bool fault_is_down(struct fault *f);
+
+/* Closes the event descriptors; fault_event_fd() opens them again. */
 void fault_events_close(struct fault *f);
 
 /* Operations.  While the decorator has the link down, it is enabled below only when it comes up. */

@@ -22,7 +22,10 @@
 
 /* ---- registers ---- */
 
-/* A read across the link pushes the stores posted before it; the answer comes a latency later. */
+/*
+ * A read across the link pushes the stores posted before it; the answer comes a latency later.  Takes the lock,
+ * and returns when the answer is there.
+ */
 static void read_across(struct model *m)
 {
 	int64_t end;
@@ -44,7 +47,10 @@ static void model_flush(struct port *p)
 	port_flush(p->inner);
 }
 
-/* Queues a ring or a write of a scratchpad of the peer; waits while the queue is full. */
+/*
+ * Queues a ring or a write of a scratchpad of the peer, for which the calling thread is busy; waits while the
+ * queue is full.  It is lost when the process cannot have a thread.  Takes the lock.
+ */
 static void post_register(struct model *m, enum model_kind kind, uint32_t n, uint32_t word)
 {
 	enum model_queue q = kind == MODEL_RING ? MODEL_RINGS : MODEL_STORES;
@@ -78,6 +84,7 @@ static void model_ring(struct port *p, uint32_t bits)
 		post_register(m, MODEL_RING, bits, 0);
 }
 
+/* Takes the time of a register read, except for `self`. */
 static uint32_t model_spad_read(struct port *p, unsigned int idx)
 {
 	struct model *m = model_of(p);
@@ -87,6 +94,7 @@ static uint32_t model_spad_read(struct port *p, unsigned int idx)
 	return port_spad_read(p->inner, idx);
 }
 
+/* Takes the time of a register write, except for `self`. */
 static int model_spad_write(struct port *p, unsigned int idx, uint32_t v)
 {
 	struct model *m = model_of(p);
@@ -106,7 +114,10 @@ static uint32_t model_peer_spad_read(struct port *p, unsigned int idx)
 	return port_peer_spad_read(p->inner, idx);
 }
 
-/* In an agent, and not for `self`, the write arrives later, after the stores before it. */
+/*
+ * In an agent, and not for `self`, the write arrives later, after the stores before it; -EINVAL and -ENOTCONN
+ * are found at once.
+ */
 static int model_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
 {
 	struct model *m = model_of(p);
@@ -144,6 +155,7 @@ static int model_export(struct port *p, char *text, size_t size, int fds[PORT_AT
 	return 0;
 }
 
+/* Frees a model, which may be made in part and has no thread.  The port below stays open. */
 static void model_free(struct model *m)
 {
 	for (unsigned int q = 0; q < MODEL_QUEUES; q++)
@@ -158,7 +170,7 @@ static void model_free(struct model *m)
 	free(m);
 }
 
-/* Waits until all stores have landed, and ends the thread. */
+/* Waits until all stores have landed, ends the thread, and closes the port below, too. */
 static void model_close(struct port *p)
 {
 	struct model *m = model_of(p);
@@ -204,6 +216,7 @@ static const struct port_ops model_ops = {
 	.close = model_close,
 };
 
+/* Initialises the lock and both conditions.  0 or -errno. */
 static int init_conds(struct model *m)
 {
 	pthread_condattr_t attr;
@@ -234,6 +247,7 @@ static int map_link(struct model *m, int fd)
 	return 0;
 }
 
+/* Makes the model of that port, without its link and its descriptor.  0 or -errno. */
 static int model_new(struct port *inner, const struct model_time *time, struct model **out)
 {
 	struct model *m = calloc(1, sizeof(*m));
@@ -254,6 +268,7 @@ static int model_new(struct port *inner, const struct model_time *time, struct m
 	return 0;
 }
 
+/* Makes a page of zeros in memory that keeps its size, for all processes of the port.  0 or -errno. */
 static int sealed_page(int *fd_out)
 {
 	int fd = u_fd_above_std(memfd_create("viaduct-model", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -271,6 +286,7 @@ static int sealed_page(int *fd_out)
 	return err;
 }
 
+/* Finds the profile, and reads the dilation, 1 to PORT_MODEL_DILATION_MAX; NULL: 1.  False: there is none. */
 static bool time_parse(const char *name, const char *dilation, struct model_time *out)
 {
 	char *end = NULL;
@@ -286,6 +302,7 @@ static bool time_parse(const char *name, const char *dilation, struct model_time
 	return out->profile != NULL;
 }
 
+/* Parses PROFILE or PROFILE:DILATION; "" is gen3x8.  False: they are malformed or unknown. */
 static bool options_parse(const char *options, struct model_time *out)
 {
 	char copy[MODEL_NAME_MAX];

@@ -41,16 +41,16 @@ int port_model_wrap(struct port *inner, const char *options, struct port **out);
 int port_model_check(const char *options);
 
 /*
- * Makes a client's model, from the segment of view text that the agent's port wrote and the
- * descriptor that came with it, which stays the caller's.
+ * Makes a client's model, from the segment of view text that the agent's port wrote and the descriptor that
+ * came with it, which stays the caller's.  Takes ownership of `inner` on success.  0 or -errno; logs nothing.
  */
 int port_model_attach(struct port *inner, const char *segment, int fd, struct port **out);
 
 /*
- * For programs that charge their own work to a port `p` that has a model as one of its decorators;
- * on another port they cost nothing.  They return the profile of `p`, or NULL; return the time of
- * the profile since some start; make the calling thread busy for `ns` of it; make it busy with a
- * copy in memory.
+ * For programs that charge their own work to a port `p` that has a model as one of its decorators; on another
+ * port they cost nothing.  They return the profile of `p`, or NULL; return the time of the profile since some
+ * start, on another port that of the clock; make the calling thread busy for `ns` of it; copy in memory, and
+ * make it busy as long as that takes.
  */
 const struct port_model_profile *port_model_profile(struct port *p);
 int64_t port_model_now_ns(struct port *p);

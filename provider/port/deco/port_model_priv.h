@@ -66,7 +66,10 @@ static inline struct model *model_of(struct port *p)
  * not sleep often; stores land late by at most that.
  */
 int64_t model_grain(const struct model_time *t);
-/* Makes the calling thread busy until `at` (CLOCK_MONOTONIC): it may sleep or spin. */
+/*
+ * Makes the calling thread busy until `at` (CLOCK_MONOTONIC): it may sleep or spin.  It returns early, at most
+ * model_grain() ahead of that.
+ */
 void model_wait_until(const struct model_time *t, int64_t at);
 /*
  * Returns when work of the calling thread ends that begins now and takes `busy` nanoseconds of the
@@ -87,8 +90,9 @@ static inline struct model_item *model_item_at(struct model_fifo *f, uint64_t n)
 }
 
 /*
- * Returns the free item at the end of a queue; waits for one, and drops the lock while it waits.
- * NULL when this process cannot have a thread: the store is lost, as on a link that fails.
+ * Returns the free item at the end of a queue, which is queued by model_commit(); waits for one, and drops the
+ * lock while it waits.  NULL when this process cannot have a thread: the store is lost, as on a link that
+ * fails.
  */
 struct model_item *model_claim(struct model *m, enum model_queue q);
 /* Queues the item that model_claim() gave.  The thread sleeps until the first item is due. */

@@ -40,7 +40,7 @@ static void land_store(const struct model_item *item)
 	u_out_fence(item->out);
 }
 
-/* Carries the item out on the port below. */
+/* Carries the item out on the port below.  Called with the lock held. */
 static void land(struct model *m, const struct model_item *item)
 {
 	switch (item->kind) {
@@ -100,7 +100,10 @@ static void *deliver(void *arg)
 	return NULL;
 }
 
-/* The first store of a process starts its thread: an agent that only watches has none. */
+/*
+ * The first store of a process starts its thread: an agent that only watches has none.  0 or -errno, and the
+ * next store tries again.
+ */
 static U_COLD int start(struct model *m)
 {
 	int err;

@@ -13,8 +13,8 @@ struct model_map {
 
 /*
  * Adds a word to the last store of the queue, if it follows that in the same line with no fence between: by
- * write-combining, such words leave the processor as one packet.  False: it has to be queued by itself.  Called with
- * the lock held.
+ * write-combining, such words leave the processor as one packet.  *end_out is when it has left.  False: it has
+ * to be queued by itself.  Called with the lock held.
  */
 static bool combine(const struct model_map *map, uint8_t *dst, const void *src, uint32_t n,
 		    int64_t now, int64_t *end_out)
@@ -36,7 +36,10 @@ static bool combine(const struct model_map *map, uint8_t *dst, const void *src, 
 	return true;
 }
 
-/* Queues a store; returns when its last packet has left, or `now` if it is lost. */
+/*
+ * Queues a store; returns when its last packet has left, or `now` if it is lost.  Called with the lock held,
+ * which is dropped while the queue is full.
+ */
 static int64_t push_store(const struct model_map *map, uint8_t *dst, const void *src, uint32_t n,
 			  int64_t now)
 {

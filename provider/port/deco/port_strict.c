@@ -84,8 +84,8 @@ static void land_word(struct strict_map *m, const struct strict_line *l, unsigne
 }
 
 /*
- * Lands a line, its words in any order: a write-combining buffer that is evicted early leaves as
- * several packets.
+ * Lands a line, its words in any order, and takes it out of the journal: a write-combining buffer that is
+ * evicted early leaves as several packets.
  */
 static void land_line(struct strict_map *m, uint32_t index)
 {
@@ -111,7 +111,10 @@ static void land_all(struct strict_map *m)
 		land_some(m);
 }
 
-/* Lands lines of other maps, which drain without a fence of their own. */
+/*
+ * Lands lines of other maps, each chosen at random: `all` that it holds back, or one.  They drain without a
+ * fence of their own.
+ */
 static void land_others(struct strict_map *m, bool all)
 {
 	for (struct strict_map *o = m->strict->maps; o != NULL; o = o->next) {
@@ -138,7 +141,10 @@ static struct strict_line *journal_line(struct strict_map *m, size_t off)
 	return &m->line[m->count++];
 }
 
-/* Adds a store within one line to the journal; some lines may land. */
+/*
+ * Adds a store within one line to the journal; some lines of this and other maps may land.  Called with the
+ * lock held, as are all that land stores.
+ */
 static void journal(struct strict_map *m, size_t off, const uint8_t *src, size_t n)
 {
 	struct strict_line *l = journal_line(m, off & ~(size_t)(U_LINE - 1));
@@ -199,6 +205,7 @@ static void strict_fence(const struct u_out *out)
 
 static const struct u_out_ops strict_out_ops = { .store = strict_store, .fence = strict_fence };
 
+/* Writes poison into that part of the file.  0, -ENOMEM or -EIO. */
 static int poison_fill(int fd, size_t from, size_t to)
 {
 	uint8_t *piece = malloc(STRICT_FILL);
@@ -219,7 +226,7 @@ static int poison_fill(int fd, size_t from, size_t to)
 	return err;
 }
 
-/* Maps `len` bytes of poison, read-only. */
+/* Maps `len` bytes of poison, read-only.  Called with the lock held.  0 or -errno. */
 static int poison_map(struct strict *s, size_t len, uint8_t **out)
 {
 	void *base;
@@ -238,7 +245,10 @@ static int poison_map(struct strict *s, size_t len, uint8_t **out)
 	return 0;
 }
 
-/* Makes an outbound map around `inner`, at addresses of poison.  Called with the lock held. */
+/*
+ * Makes an outbound map around `inner`, at addresses of poison.  Called with the lock held.  0; or -errno, and
+ * `inner` is still to be unmapped.
+ */
 static int strict_enter(struct strict *s, const struct port_map *inner, struct port_map *out)
 {
 	struct strict_map *m = calloc(1, sizeof(*m));
@@ -282,7 +292,7 @@ static int strict_map(struct port *p, int fd, size_t len, enum port_dir dir, str
 	return err;
 }
 
-/* Lands all stores of the map, and takes it off the list.  Takes the lock. */
+/* Lands all stores of the map, and takes it off the list; it is not freed.  Takes the lock. */
 static void strict_leave(struct strict *s, struct strict_map *m)
 {
 	struct strict_map **at = &s->maps;
@@ -295,6 +305,7 @@ static void strict_leave(struct strict *s, struct strict_map *m)
 	u_lock_drop(&s->lock);
 }
 
+/* Undoes strict_map(): an inbound map is passed on to the port below. */
 static void strict_unmap(struct port *p, struct port_map *map)
 {
 	struct strict_map *m = map->priv;
@@ -310,6 +321,7 @@ static void strict_unmap(struct port *p, struct port_map *map)
 	memset(map, 0, sizeof(*map));
 }
 
+/* Lands the stores of all maps, then flushes the port below. */
 static void strict_flush(struct port *p)
 {
 	struct strict *s = strict_of(p);
@@ -321,6 +333,7 @@ static void strict_flush(struct port *p)
 	port_flush(p->inner);
 }
 
+/* Adds the segment "strict seed=N" to the view. */
 static int strict_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
 			 unsigned int *nfds_out)
 {
@@ -330,6 +343,7 @@ static int strict_export(struct port *p, char *text, size_t size, int fds[PORT_A
 	return deco_export(p, segment, text, size, fds, nfds_out);
 }
 
+/* Closes the port below, too.  All maps were unmapped before. */
 static void strict_close(struct port *p)
 {
 	struct strict *s = strict_of(p);

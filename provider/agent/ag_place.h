@@ -12,9 +12,10 @@ struct ag_agent;
 
 /*
  * Decides the processors of all transfer threads, and moves the adapters' interrupts, by VIADUCT_AFFINITY and
- * the configuration; does nothing without threads and adapters.  After ag_transfer_choose().  0, -ENOMEM,
- * -EINVAL after a log line for rules that are malformed; where rules are strict and cannot be met -ENXIO, or
- * the error of moving an interrupt, after a log line.  After an error ag_place_close() is still called.
+ * the configuration; does nothing where there are neither threads nor adapters.  After ag_transfer_choose().
+ * 0, -ENOMEM, -EINVAL after a log line for rules that are malformed; where rules are strict and cannot be met
+ * -ENXIO, or the error of moving an interrupt, after a log line.  After an error ag_place_close() is still
+ * called.
  */
 int ag_place_open(struct ag_agent *a);
 

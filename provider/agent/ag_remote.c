@@ -171,8 +171,8 @@ static enum w_status cancel_status(uint32_t status)
 
 /*
  * The other end asked for the connection, and gave up before it was linked, had no room, or lost its link.
- * Frees an end that is not connected; its process is told if it had accepted.  For a resumed connection see
- * ag_resume_refused().
+ * Frees an end that has arrived, is being accepted or is closed; the process is told of the second.  In other
+ * states it is ignored; for a resumed connection see ag_resume_refused().
  */
 void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm)
 {

@@ -11,8 +11,8 @@
 #include "ag_link.h"
 
 /*
- * Compares the link with its port and the neighbour's words: begins, continues or takes down what does not fit
- * them.  While l->admin_down, no set-up begins.
+ * Begins or continues the set-up of the link, or takes it down, as the state of its port and the neighbour's
+ * words demand.  While l->admin_down, no set-up begins.
  */
 void ag_setup_check(struct ag_link *l);
 

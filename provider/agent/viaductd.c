@@ -124,7 +124,10 @@ static int serve(struct vd_options *o)
 	return rc == 0 ? EXIT_OK : EXIT_FAIL;
 }
 
-/* Exit status: 0 after an orderly end, or options that are right with --check; 1 failed; 2 usage. */
+/*
+ * Exit status: 0 after an orderly end, or options that are right with --check; 1 failed; 2 usage, or a
+ * malformed variable.
+ */
 int main(int argc, char **argv)
 {
 	static struct vd_options o;

@@ -85,7 +85,7 @@ static bool decides(struct ag_link *l, const struct w_connect *m)
 
 /*
  * Makes the end of the attempt.  If its process decides, it takes an offer that is held, or waits for one; else
- * it asks the other agent.  It may be refused.
+ * it asks the other agent.  If that cannot be, the process is told (REFUSED), and no end is left.
  */
 void ag_peer_request(struct ag_client *c, const struct w_connect *m)
 {

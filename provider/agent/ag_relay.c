@@ -382,7 +382,7 @@ void ag_relay_link_down(struct ag_link *l)
 	}
 }
 
-/* A node broke the protocol: stops the circuit and sends CLOSE to both ends.  It is freed with their answers. */
+/* A node broke the protocol: stops the circuit and sends CLOSE to both ends.  It stays until an end has answered. */
 static void circuit_break(struct ag_circuit *c)
 {
 	u_log_ratelimited(&c->agent->ratelimit[AG_RATELIMIT_CIRCUIT],

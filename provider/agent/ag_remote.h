@@ -16,8 +16,8 @@
 void ag_remote_request(struct ag_link *l, const struct w_cm *cm);
 
 /*
- * REFUSE: the request of this end is refused.  Its process is told and the end freed; one that was to be
- * resumed stays suspended.
+ * REFUSE: the request of this end is refused, whose process is told and which is freed; or an attempt to resume
+ * its connection, as ag_resume_refused() says.
  */
 void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm);
 

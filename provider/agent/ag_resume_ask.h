@@ -10,8 +10,8 @@
 #include "ag_state.h"
 
 /*
- * The first end of a suspended connection asks the other over a path, if there is one; if not, it stays
- * suspended, and is due again after AG_ASK_NS.
+ * The first end of a suspended connection asks the other over a path, if there is one, by a RESUME with the
+ * reason conn->left, 0 for one that goes on; if not, it stays suspended, and is due again after AG_ASK_NS.
  */
 void ag_resume_ask(struct ag_conn *conn);
 

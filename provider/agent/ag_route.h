@@ -24,7 +24,7 @@
  */
 int ag_route_init(struct ag_agent *a);
 
-/* Frees all of it, once: the pointers stay. */
+/* Frees the topology and all that is known of links, once: the pointers stay. */
 void ag_route_free(struct ag_agent *a);
 
 /*

@@ -18,7 +18,7 @@ void ag_session_hello(struct ag_client *c, const struct w_hello *m);
 /* A message of another version: tells the process so, and closes its socket when that was sent. */
 void ag_session_bad_version(struct ag_client *c, const void *msg);
 
-/* Ends a process's waiters, connections and memory, and frees its client. */
+/* Ends a process's waiters, connections and memory, and frees its client.  The other ends are told W_LOST_PROCESS. */
 void ag_session_end(struct ag_client *c);
 
 /*

@@ -227,8 +227,8 @@ static void link_up(struct ag_link *l)
 }
 
 /*
- * Does what the neighbour's words allow: maps and acknowledges its slice, and makes the link usable once this
- * host's nonce is acknowledged.
+ * Does what the neighbour's words allow in a set-up: maps and acknowledges its slice, and makes the link usable
+ * once this host's nonce is acknowledged.  A wrong neighbour ends the set-up.
  */
 static void setup_step(struct ag_link *l)
 {

@@ -58,7 +58,7 @@ static int attrs_ok(const struct w_vi_attrs *a)
 	return (a->flags & ~(W_VI_RDMA_WRITE | W_VI_RDMA_READ)) == 0;
 }
 
-/* Is it a geometry of this version, and the slice as long as that needs, with at most SLICE_SLACK more? */
+/* Is it a geometry of this version, and the slice as long as that needs, with at most SLICE_SLACK more?  1 or 0. */
 static int geometry_ok(const struct w_geometry *g)
 {
 	uint64_t need;
@@ -129,7 +129,7 @@ static int admin_ok(const union message *m)
 	       TEXT_OK(m->admin.name);
 }
 
-/* Checks the ids, the geometry and the texts of WELCOME. */
+/* Is a WELCOME well-formed: its ids, geometry and texts?  1 or 0. */
 static int welcome_ok(const union message *m)
 {
 	const struct w_welcome *w = &m->welcome;
@@ -149,7 +149,7 @@ static int arrived_ok(const union message *m)
 	return m->arrived.conn != 0 && attrs_ok(&m->arrived.attrs) && addr_ok(&m->arrived.remote);
 }
 
-/* Checks LINKED and RESUMED: both geometries, and an id that is not 0. */
+/* Is a LINKED or RESUMED well-formed: both geometries, and an id that is not 0?  1 or 0. */
 static int linked_ok(const union message *m)
 {
 	const struct w_linked *l = &m->linked;
@@ -183,7 +183,7 @@ static int path_ok(const struct w_path *path)
 	return path->hops <= W_HOPS_MAX && path->at <= path->hops;
 }
 
-/* Is a struct w_cm well-formed?  Its type decides which fields have to be. */
+/* Is a struct w_cm well-formed?  1 or 0.  Its type decides which fields have to be. */
 static int cm_ok(const union message *m)
 {
 	const struct w_cm *cm = &m->cm;

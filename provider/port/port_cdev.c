@@ -28,7 +28,10 @@ static void notify(struct cdev_port *c)
 		u_debug("port", "port %s event: %s", c->view.port.limits.name, strerror(errno));
 }
 
-/* Marks the link as down; if it was up, counts the change, and gives memory back as cdev_ends_disown() does. */
+/*
+ * Marks the link as down; if it was up, counts the change, and gives memory back as cdev_ends_disown() does.
+ * Caller holds the lock.
+ */
 static void link_lose(struct cdev_port *c)
 {
 	c->phase = CDEV_DOWN;
@@ -375,7 +378,7 @@ static uint32_t at_most(uint32_t there, uint32_t wanted)
 	return wanted != 0 && wanted < there ? wanted : there;
 }
 
-/* Makes these doorbell bits raise the interrupt object; does nothing for no bits. */
+/* Makes these doorbell bits raise the interrupt object; does nothing for no bits.  0 or -errno. */
 static int bind_irq(const struct cdev_port *c, uint32_t bits, int irq_fd)
 {
 	struct viaduct_bind bind = { .db_bits = bits, .eventfd = irq_fd };
@@ -383,7 +386,7 @@ static int bind_irq(const struct cdev_port *c, uint32_t bits, int irq_fd)
 	return bits == 0 || ioctl(c->view.fd, VIADUCT_BIND, &bind) == 0 ? 0 : -errno;
 }
 
-/* Lets epoll_fd report this descriptor. */
+/* Lets epoll_fd report this descriptor.  0; or -errno, also if it is -1. */
 static int watch(struct cdev_port *c, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };

@@ -259,7 +259,7 @@ static int memory_adopt(struct cdev_port *c, int fd, const struct stat *memory)
 
 /*
  * Offers memory of a program.  All offers of it share one slice, which ends when the neighbour has ended the
- * last of them.  Caller holds the lock.
+ * last of them.  Caller holds the lock.  0; or -errno of emu_memfd_check(), memory_adopt() or the offer.
  */
 static int memory_share(struct cdev_port *c, int fd, size_t len, uint32_t *id_out)
 {

@@ -142,6 +142,8 @@ void cdev_tables_take(struct cdev_tables *t, uint32_t id);
  * cdev_tables_end_tell() has told it the count.
  */
 void cdev_tables_end_ask(struct cdev_tables *t, uint32_t n, uint32_t id);
+
+/* Tells the neighbour how many slices it is to end so far, those that were entered last included. */
 void cdev_tables_end_tell(struct cdev_tables *t, uint32_t count);
 /* Returns how many slices the neighbour says that it has ended. */
 uint32_t cdev_tables_ended(const struct cdev_tables *t);
@@ -197,7 +199,10 @@ struct cdev_ends {
 
 /* An own slice that was offered is freed: its pages are kept until the neighbour has answered. */
 void cdev_ends_leave(struct cdev_ends *e, struct cdev_slice *s);
-/* Asks the neighbour to end slices that were freed, as many as the fifo has room for. */
+/*
+ * Asks the neighbour to end slices that were freed, as many as the fifo has room for.  The link is up, and the
+ * caller holds the lock.
+ */
 void cdev_ends_ask(struct cdev_ends *e, struct cdev_tables *t);
 /*
  * Ends a slice or a view of a process, given by any of its descriptors: a process that keeps it can
@@ -213,7 +218,10 @@ void cdev_slice_disown(const struct cdev_slice *s, struct cdev_slice *own, int p
 void cdev_ends_disown(const struct cdev_ends *e, struct cdev_slice *own, int port_fd);
 /* Does the neighbour want slices to be ended?  Any thread may call it. */
 bool cdev_ends_wanted(const struct cdev_ends *e, const struct cdev_tables *t);
-/* Ends the slices that the neighbour wants to be ended, and tells it how many. */
+/*
+ * Ends the slices that the neighbour wants to be ended, and tells it how many.  The link is up, and the caller
+ * holds the lock.
+ */
 void cdev_ends_serve(struct cdev_ends *e, struct cdev_tables *t, int port_fd);
 /* Before this host greets: ends all slices of the neighbour from the last generation. */
 void cdev_ends_begin(struct cdev_ends *e, int port_fd);
@@ -251,7 +259,10 @@ struct cdev_port {
  * the slice any more, this takes its pages from all maps.
  */
 void cdev_own_delete(struct cdev_port *c, struct cdev_slice *s);
-/* Deletes the own slices that the neighbour says that it has ended; ignores a count that is false. */
+/*
+ * Deletes the own slices that the neighbour says that it has ended; ignores a count that is false.  Caller
+ * holds the lock.
+ */
 void cdev_ends_answered(struct cdev_port *c);
 /*
  * The neighbour has greeted, so it has ended all slices of the last generation: deletes those, and begins to

@@ -77,7 +77,7 @@ static void port_emu_link_disable(struct port *p)
 	link_set(emu_port(p), false);
 }
 
-/* The agent's own copy of the state, which no other process can write. */
+/* Returns the state by the agent's own copy, which no other process can write. */
 static enum port_link port_emu_link_state(struct port *p, uint32_t *generation_out)
 {
 	uint64_t word = atomic_load_explicit(&emu_port(p)->link, memory_order_acquire);
@@ -224,7 +224,7 @@ static uint32_t first_generation(void)
 	return r & 0x00ffffffu;
 }
 
-/* Opens the port's event descriptors.  After a failure some are open, which emu_free() closes. */
+/* Opens the port's event descriptors.  0; or -errno, and some are open, which emu_free() closes. */
 static int emu_events(struct emu_port *e)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -238,7 +238,7 @@ static int emu_events(struct emu_port *e)
 	return 0;
 }
 
-/* Makes a port that has no peer, and no event descriptors. */
+/* Makes a port that has no peer, and no event descriptors.  0 or -errno. */
 static int emu_new(struct port_emu_host *host, const struct port_emu_cfg *cfg,
 		   const struct port_ops *ops, struct emu_port **out)
 {

@@ -24,12 +24,16 @@
 #include "port_emu_cfg.h"
 #include "port_emu_regs.h"
 
-/* Makes the port that joins the processes of one host; its peer is itself, its link always up. */
+/*
+ * Makes the port that joins the processes of one host; its peer is itself, its link always up.  `host` outlives
+ * it.  0 or -errno.
+ */
 int port_emu_self_create(struct port_emu_host *host, const struct port_emu_cfg *cfg,
 			 struct port **out);
 
 /*
- * Makes a port with no cable yet: its link is down until one is plugged and both sides enable it.
+ * Makes a port with no cable yet: its link is down until one is plugged and both sides enable it.  `host`
+ * outlives it.  0 or -errno.
  */
 int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, struct port **out);
 

@@ -269,7 +269,10 @@ static int on_hello(struct emu_port *e, const struct emu_msg *msg, int fd)
 	return err;
 }
 
-/* Enters an offer of the peer, and takes *fd.  -EPROTO: malformed, too many, or the id is in use. */
+/*
+ * Enters an offer of the peer, and takes *fd.  0; or the error of emu_memfd_check(), -ENOMEM, -EPROTO:
+ * malformed, too many, or the id is in use.
+ */
 static int on_offer(struct emu_port *e, const struct emu_msg *msg, int *fd)
 {
 	struct emu_slice offer = { .id = msg->id, .fd = *fd, .len = (size_t)msg->len };

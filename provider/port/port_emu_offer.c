@@ -112,7 +112,7 @@ int emu_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out)
 	return err;
 }
 
-/* Takes back an offer that nobody has opened yet. */
+/* Takes back an offer that nobody has opened yet; does nothing for one that was opened. */
 static void slice_withdraw(struct emu_port *e, const struct emu_slice *slice)
 {
 	struct emu_msg msg = emu_msg(EMU_FREE);
@@ -147,7 +147,10 @@ void emu_offer_free(struct port *p, uint32_t id)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Takes an offer of the peer, which then cannot be opened again.  Returns its descriptor. */
+/*
+ * Takes an offer of the peer, which then cannot be opened again, and tells the peer so.  Returns its
+ * descriptor, which is the caller's.
+ */
 static int slice_take(struct emu_port *e, struct emu_slice *offer)
 {
 	struct emu_msg msg = emu_msg(EMU_OPENED);

@@ -163,7 +163,7 @@ static inline struct emu_view *emu_view(struct port *p)
 void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const struct port_emu_cfg *cfg);
 bool emu_view_up(const struct emu_view *v);
-/* Rings bits at the peer; does nothing while the link is down. */
+/* Rings bits at the peer; does nothing while the link is down.  A port with a cable calls it with its lock held. */
 void emu_view_ring(struct emu_view *v, uint32_t bits);
 
 /* Writes the view text, without decorators.  0 or -ENOSPC. */
@@ -189,7 +189,10 @@ int emu_peer_spad_write(struct port *p, unsigned int idx, uint32_t v);
 enum port_link emu_link_state(struct port *p, uint32_t *generation_out);
 void emu_peer_db_ring(struct port *p, uint32_t bits);
 
-/* Makes a client's view from one segment of view text.  The descriptors stay the caller's. */
+/*
+ * Makes a client's view from one segment of view text.  The descriptors stay the caller's; `irq` outlives it.
+ * 0, -ENOMEM, or -EINVAL and other errors of a text or a descriptor that is refused.
+ */
 int emu_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 	       struct port **out);
 

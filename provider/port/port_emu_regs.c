@@ -19,7 +19,7 @@
 
 #define EMU_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Makes a memfd of `len` bytes, without seals. */
+/* Makes a memfd of `len` bytes, without seals.  0 or -errno. */
 static int memfd(const char *name, size_t len, int *fd_out)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -139,8 +139,8 @@ static void irq_init(struct port_irq *irq, struct emu_irq *word, int device)
 }
 
 /*
- * Opens the doorbells of the caller's own host: a memfd, or an interrupt object, which begins as
- * the page of doorbells does.
+ * Opens the doorbells of the caller's own host: a memfd, or an interrupt object, which begins as the page of
+ * doorbells does.  The descriptor stays the caller's.  0 or -errno.
  */
 static int doorbells_open(int fd, struct emu_doorbells **out)
 {

@@ -76,8 +76,8 @@ int emu_cfg_check(const struct port_emu_cfg *cfg, struct port_emu_cfg *out)
 }
 
 /*
- * Checks a descriptor before it is mapped.  Processes of a host also share memory of an adapter's
- * window, a slice of viaduct.ko, which cannot shrink either.  All descriptors that `self` maps come
+ * Checks a descriptor before it is mapped: 0, -EINVAL or -ERANGE.  Processes of a host also share memory of an
+ * adapter's window, a slice of viaduct.ko, which cannot shrink either.  All descriptors that `self` maps come
  * from the agent.
  */
 static int map_check(const struct emu_view *v, int fd, size_t len)
@@ -339,7 +339,10 @@ static const struct port_ops view_ops = {
 	.close = view_close,
 };
 
-/* Maps the peer's doorbells.  Without a descriptor the peer is this host itself (self), or there is none. */
+/*
+ * Maps the peer's doorbells.  Without a descriptor the peer is this host itself (self), or there is none.  0;
+ * or -EINVAL, also when one is missing, and other errors.
+ */
 static int view_peer(struct emu_view *v, const int *fds, unsigned int nfds)
 {
 	if (nfds > 1)

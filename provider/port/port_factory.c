@@ -118,7 +118,10 @@ static bool word_is(const char *word, const char *name, const char **options_out
 	return true;
 }
 
-/* Wraps the port in one decorator; -EINVAL: the word is none, or its options are bad. */
+/*
+ * Wraps the port in one decorator.  0; or -errno, and the port is as before; -EINVAL: the word is none, or its
+ * options are bad.
+ */
 static int decorate_word(struct port *p, const char *word, const char *fault_options, uint64_t seed,
 			 struct port **out)
 {

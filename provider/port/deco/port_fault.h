@@ -29,7 +29,7 @@ int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, stru
  * nothing. A link that is taken down comes up again by itself after down_ms, if that is not 0.
  */
 void port_fault_link(struct port *p, enum port_link state);
-/* Loses the next `count` rings; replaces an earlier count. */
+/* Loses the next `count` rings; replaces an earlier count.  Without the wrapper it does nothing. */
 void port_fault_drop_doorbells(struct port *p, uint32_t count);
 
 #endif

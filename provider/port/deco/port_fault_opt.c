@@ -44,7 +44,10 @@ static bool parse_probability(const char *text, size_t len, double *out)
 	return true;
 }
 
-/* Parses a count, at most the milliseconds that fit into 63 bits of nanoseconds. */
+/*
+ * Parses a count without a point, at most 10^12: so many milliseconds fit into 63 bits of nanoseconds.  False:
+ * it is none, and *out is as before.
+ */
 static bool parse_count(const char *text, size_t len, uint64_t *out)
 {
 	double v;

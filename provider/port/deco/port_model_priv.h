@@ -91,13 +91,16 @@ static inline struct model_item *model_item_at(struct model_fifo *f, uint64_t n)
 
 /*
  * Returns the free item at the end of a queue, which is queued by model_commit(); waits for one, and drops the
- * lock while it waits.  NULL when this process cannot have a thread: the store is lost, as on a link that
- * fails.
+ * lock, which the caller holds, while it waits.  NULL when this process cannot have a thread: the store is
+ * lost, as on a link that fails.
  */
 struct model_item *model_claim(struct model *m, enum model_queue q);
-/* Queues the item that model_claim() gave.  The thread sleeps until the first item is due. */
+/*
+ * Queues the item that model_claim() gave, while the caller still holds the lock.  The thread sleeps until the
+ * first item is due.
+ */
 void model_commit(struct model *m, enum model_queue q);
-/* Waits until all that was queued before has landed, and drops the lock while it waits. */
+/* Waits until all that was queued before has landed, and drops the lock, which the caller holds, while it waits. */
 void model_drain(struct model *m);
 
 /* ---- port_model_store.c: operations ---- */

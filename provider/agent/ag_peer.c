@@ -74,7 +74,7 @@ static bool twin_waits(struct ag_link *l, const struct w_addr *addr)
 
 /*
  * Is the process the peer that waits for the other's request?  It is if its address is the lower one; with two
- * equal addresses, the one that comes first.
+ * equal addresses, the one that comes first over `l`.
  */
 static bool decides(struct ag_link *l, const struct w_connect *m)
 {

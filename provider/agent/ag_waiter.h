@@ -44,7 +44,10 @@ struct ag_offer {
  */
 struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local);
 
-/* Return the waiter of any process at that address, or that of the client with the token; or NULL. */
+/*
+ * Return the first waiter at that address, of any process that has not gone, or that of the client with the
+ * token; or NULL.
+ */
 struct ag_listen *ag_listen_match(struct ag_agent *a, const struct w_addr *remote);
 struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token);
 

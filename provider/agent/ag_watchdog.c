@@ -22,8 +22,8 @@ static bool at_work(uint32_t seq)
 }
 
 /*
- * Sleeps while the watched thread rests.  Each thread writes its own word, then reads the other's,
- * so one of them sees the other's store.
+ * Sleeps while the watched thread rests, or until the watchdog is to stop.  Each thread writes its own word,
+ * then reads the other's, so one of them sees the other's store.
  */
 static void sleep_until_work(struct ag_watchdog *w)
 {

@@ -58,7 +58,7 @@
  * @nfds:	how many, up to PORT_ATTACH_FDS.
  * @irq:	the interrupts of the host, from port_irq_open(); must outlive the view.
  *
- * The view owns the descriptors on success; on failure they stay the caller's.  Slices,
+ * The view owns the descriptors on success, and may have closed them; on failure they stay the caller's.  Slices,
  * scratchpads, port_link_enable() and port_export_view() are for the agent only: on a view they
  * return -EPERM, and scratchpads read as all ones.  Does not block.
  *

@@ -48,7 +48,7 @@ int cdev_view_text(const struct cdev_view *v, uint32_t bits, char *text, size_t 
 int cdev_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 		struct port **out);
 
-/* Operations that the agent's ports and the clients' views share. */
+/* Operations of port.h that the agent's ports and the clients' views share. */
 int cdev_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out);
 void cdev_unmap(struct port *p, struct port_map *map);
 void cdev_flush(struct port *p);
@@ -57,7 +57,10 @@ uint32_t cdev_db_read(struct port *p);
 void cdev_db_clear(struct port *p, uint32_t bits);
 void cdev_db_set_mask(struct port *p, uint32_t bits);
 void cdev_db_clear_mask(struct port *p, uint32_t bits);
-/* Returns the state of the link as the module has it: VIADUCT_LINK_*. */
+/*
+ * Returns the state of the link as the module has it, VIADUCT_LINK_*, and its generation; generation_out is not
+ * NULL.
+ */
 uint32_t cdev_view_link(const struct cdev_view *v, uint32_t *generation_out);
 
 /* ---- the table of offers --------------------------------------------------------------------- */

@@ -172,8 +172,8 @@ int emu_view_text(const struct emu_view *v, char *text, size_t size);
 int emu_cfg_check(const struct port_emu_cfg *cfg, struct port_emu_cfg *out);
 
 /*
- * Operations that the agent's ports and the clients' views share; those on scratchpads are for the agent's only.  A
- * port with a cable calls those on the peer with its lock held.
+ * Operations of port.h that the agent's ports and the clients' views share; those on scratchpads are for the agent's
+ * only.  A port with a cable calls those on the peer with its lock held.
  */
 int emu_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out);
 void emu_unmap(struct port *p, struct port_map *map);
@@ -293,31 +293,40 @@ int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out);
 /*
  * Derives the state of the link from the cable and from the sides that are enabled, and stores it for this
  * agent and for the processes.  A change is counted and makes event_fd readable.  Each time that the link comes
- * up begins a new generation.
+ * up begins a new generation.  Called with the lock held, as are all below.
  */
 void emu_link_update(struct emu_port *e);
 /* Makes event_fd readable. */
 void emu_notify(struct emu_port *e);
 
-/* Makes `fd` the cable and says hello over it; there is none now.  Takes `fd`, also on failure. */
+/*
+ * Makes `fd` the cable and says hello over it; there is none now.  Takes `fd`, also on failure.  Called with
+ * the lock held.  0 or -errno; -EPROTOTYPE: it is no SOCK_SEQPACKET Unix socket.
+ */
 int emu_cable_plug(struct emu_port *e, int fd);
 /*
- * Hangs up, and drops the peer and all offers.  Does nothing without a cable.  `why` goes to the log; NULL: nothing
- * does.
+ * Hangs up, and drops the peer and all offers: the link is down.  Does nothing without a cable.  `why` goes to
+ * the log; NULL: nothing does.  Called with the lock held.
  */
 void emu_cable_unplug(struct emu_port *e, const char *why);
-/* Handles messages that arrived, at most `limit`.  Unplugs a cable that was hung up or breaks the protocol. */
+/*
+ * Handles messages that arrived, at most `limit`.  Unplugs a cable that was hung up or breaks the protocol.
+ * Called with the lock held.
+ */
 void emu_cable_input(struct emu_port *e, unsigned int limit);
-/* Sends messages that wait for room in the cable, as far as there is some; unplugs a cable that was hung up. */
+/*
+ * Sends messages that wait for room in the cable, as far as there is some; unplugs a cable that was hung up.
+ * Called with the lock held.
+ */
 void emu_cable_output(struct emu_port *e);
 /*
  * Sends now or later; a cable that cannot take it for long is unplugged.  Without a cable, or before HELLO was
- * sent, the message is dropped.
+ * sent, the message is dropped.  Called with the lock held.
  */
 void emu_cable_say(struct emu_port *e, const struct emu_msg *msg);
 /*
- * Sends an offer now; `fd` stays the caller's.  -ENOBUFS: there is no room; -ENOTCONN: there is no cable, or it
- * has just been unplugged.
+ * Sends an offer now; `fd` stays the caller's.  Called with the lock held.  0; -ENOBUFS: there is no room;
+ * -ENOTCONN: there is no cable, HELLO was not sent yet, or the cable has just been unplugged.
  */
 int emu_cable_offer(struct emu_port *e, uint32_t id, size_t len, int fd);
 

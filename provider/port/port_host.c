@@ -82,7 +82,10 @@ static int adapter_path(const struct port_host_cfg *cfg, uint32_t index, char pa
 	return -ENODEV;
 }
 
-/* Opens the adapters of all ports, and makes the interrupt objects.  What was opened before a failure stays in `h`. */
+/*
+ * Opens the adapters of all ports, and makes the interrupt objects.  0; or -errno, and what was opened stays in
+ * `h`.
+ */
 static int adapters_open(struct port_host *h, const struct port_host_cfg *cfg)
 {
 	char path[PATH_BYTES];

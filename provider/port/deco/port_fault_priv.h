@@ -55,7 +55,10 @@ bool fault_is_down(struct fault *f);
 /* Closes the event descriptors; fault_event_fd() opens them again. */
 void fault_events_close(struct fault *f);
 
-/* Operations.  While the decorator has the link down, it is enabled below only when it comes up. */
+/*
+ * Operations, which may take the lock.  While the decorator has the link down, it is enabled below only when it
+ * comes up.
+ */
 int fault_link_enable(struct port *p);
 void fault_link_disable(struct port *p);
 enum port_link fault_link_state(struct port *p, uint32_t *generation_out);

@@ -30,7 +30,7 @@ static struct model_fifo *next_due(struct model *m)
 	return best;
 }
 
-/* Combined stores land as the single words that were stored. */
+/* Stores the item's bytes through its map, combined stores as the single words that were stored, and fences. */
 static void land_store(const struct model_item *item)
 {
 	uint32_t step = item->combined ? sizeof(uint64_t) : item->n;

@@ -62,7 +62,10 @@ static void land_bytes(struct strict_map *m, const struct strict_line *l, unsign
 	deco_put(&m->inner.out, (uint8_t *)m->inner.base + l->off + at, l->data + at, n);
 }
 
-/* Lands an aligned word whole if all of it was stored: no processor or link divides one. */
+/*
+ * Lands what was stored of the aligned word of 8 bytes at `at`: a word, or half of it, whole if all of it was
+ * stored, since no processor or link divides one, and single bytes otherwise.
+ */
 static void land_word(struct strict_map *m, const struct strict_line *l, unsigned int at)
 {
 	unsigned int bytes = l->enable >> at & 0xff;

@@ -19,7 +19,10 @@ struct vs_auto {
 	_Atomic uint64_t bytes; /* both ways */
 };
 
-/* Bytes were sent or received.  True: enough, whatever the time. */
+/*
+ * Counts bytes that were sent (`sent`) or received.  True, then and later: enough turns or bytes, whatever the time;
+ * VS_AUTO_NS is for the caller.
+ */
 static inline bool vs_auto_count(struct vs_auto *a, bool sent, size_t bytes)
 {
 	uint64_t all = atomic_fetch_add_explicit(&a->bytes, bytes, memory_order_relaxed) + bytes;

@@ -14,7 +14,7 @@
 
 struct vs_env vs_env;
 
-/* The value of a variable; NULL: it is not set, or empty. */
+/* The value of a variable; NULL: it is not set, or empty, or the program has more rights than its user. */
 static const char *variable(const char *name)
 {
 	const char *text = secure_getenv(name);
@@ -29,7 +29,7 @@ static int refuse(char *error, const char *name, const char *part, const char *e
 	return -EINVAL;
 }
 
-/* Reads env->promote, `auto` where it is not set. */
+/* Reads env->promote, `auto` where it is not set.  0, or -EINVAL with a line in `error`. */
 static int read_promote(struct vs_env *env, char *error)
 {
 	const char *text = variable(VS_ENV_PROMOTE);
@@ -54,7 +54,10 @@ static int read_lists(struct vs_env *env, char *error)
 	return 0;
 }
 
-/* The IPv4 address that stands for this host; unset is no error. */
+/*
+ * Reads the IPv4 address that stands for this host into env->address, and sets env->bound.  Unset is no error: 0, or
+ * -EINVAL with a line in `error`.
+ */
 static int read_bind(struct vs_env *env, char *error)
 {
 	const char *text = variable(VS_ENV_BIND);
@@ -91,7 +94,10 @@ static int read_service(struct vs_env *env, char *error)
 	return 0;
 }
 
-/* Refuses variables that begin as ours and are none: they were mistyped, and would have no effect. */
+/*
+ * Refuses variables that begin with VIADUCT_SOCK_ and are none: they were mistyped, and would have no effect.  0, or
+ * -EINVAL with a line in `error` that names the first.
+ */
 static int check_names(char *error)
 {
 	static const char *const names[] = { VS_ENV_PROMOTE, VS_ENV_RULES,    VS_ENV_MAP,

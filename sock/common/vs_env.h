@@ -32,19 +32,24 @@ struct vs_env {
 
 extern struct vs_env vs_env;
 
-/* Reads the environment.  0; or -EINVAL, with a line in `error` that says what is wrong. */
 #define VS_ENV_ERROR 320
+/*
+ * Reads the environment; all earlier values are lost.  0; or -EINVAL, with a line in `error` that says what is wrong:
+ * then `env` has some of the values, and is not to be used.
+ */
 int vs_env_read(struct vs_env *env, char error[VS_ENV_ERROR]);
 
 /*
  * The name by which the fabric knows the host of a peer: from the map, this host's for a loopback address, or the IPv4
- * address as text, which the agents may know.  False: none, or loopback stays with the kernel.
+ * address as text, which the agents may know.  False: none, or loopback stays with the kernel; `host` may be written
+ * even so.
  */
 bool vs_env_host(const struct vs_env *env, const struct vs_addr *peer, char host[VS_NAME_MAX]);
 
 /*
  * Some programs take all variables out of their environment before the first connection, when the fabric's are read:
- * vs_env_keep() copies those of Viaduct, and vs_env_restore() puts them back where they are missing.
+ * vs_env_keep(), called once, copies those that begin with VIADUCT_, and vs_env_restore() puts them back where they are
+ * missing.
  */
 void vs_env_keep(void);
 void vs_env_restore(void);

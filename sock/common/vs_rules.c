@@ -49,7 +49,7 @@ bool vs_addr_is_v4(const struct vs_addr *a)
 	return memcmp(a->b, v4_prefix, sizeof(v4_prefix)) == 0;
 }
 
-/* The IPv4 part, in the processor's byte order. */
+/* The last four bytes, which are the IPv4 address of one that has it, in the processor's byte order. */
 static uint32_t v4_number(const struct vs_addr *a)
 {
 	uint32_t be;
@@ -122,7 +122,10 @@ static bool parse_number(const char *text, unsigned long max, unsigned long *out
 	return errno == 0 && *end == '\0' && *out <= max;
 }
 
-/* ADDRESS or ADDRESS/BITS.  Changes the text. */
+/*
+ * ADDRESS or ADDRESS/BITS.  `bits` counts in the form of IPv6, so 96 more for IPv4; 128 without BITS.  Changes the
+ * text; false: it is none.
+ */
 static bool parse_addr(char *text, struct vs_addr *a, unsigned int *bits)
 {
 	char *slash = strchr(text, '/');
@@ -162,7 +165,7 @@ static bool parse_ports(char *text, uint16_t *min, uint16_t *max)
 	return true;
 }
 
-/* Cuts blanks off both ends, within the text: where it begins now. */
+/* Cuts blanks off both ends, within the text.  Returns where it begins now. */
 static char *trim(char *text)
 {
 	char *end;
@@ -175,7 +178,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* One of the conditions of a rule.  False: the word is none, or has a bad value. */
+/* One condition of a rule: program=, address= or port=.  False: the word is none, or has a bad value. */
 static bool parse_word(struct vs_rule *rule, char *word)
 {
 	if (strncmp(word, "program=", 8) == 0) {

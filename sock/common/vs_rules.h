@@ -44,7 +44,7 @@ struct vs_rules {
 	size_t mapped;
 };
 
-/* Converts a socket address.  False: it is neither IPv4 nor IPv6. */
+/* Converts a socket address, with the port.  False: it is NULL, too short, or neither IPv4 nor IPv6. */
 bool vs_addr_of(const struct sockaddr *a, socklen_t alen, struct vs_addr *out);
 /* True for ::ffff:a.b.c.d. */
 bool vs_addr_is_v4(const struct vs_addr *a);
@@ -59,15 +59,18 @@ void vs_addr_text(const struct vs_addr *a, char *text, size_t size);
 /* Parses "auto", "eager" or "never".  False: the text is none of them. */
 bool vs_policy_parse(const char *text, enum vs_policy *out);
 
-/*
- * Adds the entries of the text.  0; or -EINVAL, -E2BIG, and `bad` (VS_BAD_MAX bytes) has the part that is
- * wrong.
- */
 #define VS_BAD_MAX 128
+/*
+ * Adds the entries of the text to those that are there.  0; or -EINVAL, -E2BIG, and `bad` (VS_BAD_MAX bytes) has the
+ * part that is wrong; or -ENOMEM, with "" there.  The entries before it stay.
+ */
 int vs_rules_parse(struct vs_rules *r, const char *text, char *bad);
 int vs_map_parse(struct vs_rules *r, const char *text, char *bad);
 
-/* The policy of a connection: the first rule that fits decides, else `otherwise`.  The port of either end fits. */
+/*
+ * The policy of a connection: the first rule that fits decides, else `otherwise`.  A rule's address is compared with
+ * the peer's; its port may be that of either end.
+ */
 enum vs_policy vs_rules_policy(const struct vs_rules *r, const char *program,
 			       const struct vs_addr *peer, const struct vs_addr *local,
 			       enum vs_policy otherwise);

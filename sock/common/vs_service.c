@@ -36,7 +36,7 @@ int vs_service_parse(const char *text, unsigned int *pollers)
 
 /* ---- places ---- */
 
-/* Reads a processor's number, and returns where it ends; NULL: none. */
+/* Reads a processor's number, and returns where it ends; NULL: there is none, or it is above 1023. */
 static const char *number(const char *text, unsigned long *n)
 {
 	char *end;
@@ -66,7 +66,10 @@ static bool is_list(const char *text)
 	}
 }
 
-/* The word of docs/placement.md for a place, or the text itself if it is a list; NULL: there is none. */
+/*
+ * The word of docs/placement.md for a place, or the text itself if it is a list; NULL: it is neither.  For APP there
+ * are only the words `none` and `device`.
+ */
 static const char *place_word(enum role role, const char *text)
 {
 	static const char *const words[][2] = {
@@ -92,7 +95,8 @@ struct places {
 };
 
 /*
- * Takes "svc=llc", with the parts of a list that follow, or "strict".  False: it is neither, or the role has a place.
+ * Takes "svc=llc", with the parts of a list that follow, or "strict".  False: it is neither, the place is none, or the
+ * role has one already.
  */
 static bool read_part(struct places *p, char *text)
 {

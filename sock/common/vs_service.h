@@ -16,8 +16,8 @@
 int vs_service_parse(const char *text, unsigned int *pollers);
 
 /*
- * "app=2-5,8,svc=llc,irq=0-1" as rules for VIADUCT_AFFINITY.  0; or -EINVAL, with the part that is wrong
- * in `bad`.
+ * "app=2-5,8,svc=llc,irq=0-1" as rules for VIADUCT_AFFINITY.  0; or -EINVAL, with the part that is wrong in `bad`,
+ * which is the whole text if that is too long.  `bad` is written in any case.
  */
 int vs_place_parse(const char *text, char affinity[VS_AFFINITY_MAX], char bad[VS_SERVICE_BAD]);
 

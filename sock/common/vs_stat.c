@@ -64,8 +64,8 @@ static void take_slot(const char *program)
 }
 
 /*
- * Maps the file if it is one of statistics: 0, -EINVAL or -errno.  The calls are made directly: hooks are not ready
- * when this runs.
+ * Maps the file if it is one of statistics, and sets `file`: 0, -EINVAL or -errno.  `fd` is left open.  The calls are
+ * made directly: hooks are not ready when this runs.
  */
 static int map_file(int fd)
 {

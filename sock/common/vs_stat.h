@@ -73,6 +73,7 @@ struct vs_stat_file {
 extern struct vs_stat_slot *_Atomic vs_stat_mine;
 extern bool vs_stat_wanted; /* somebody reads them */
 
+/* Adds to a counter of this process. */
 static inline void vs_stat_add(enum vs_count what, uint64_t n)
 {
 	struct vs_stat_slot *s = atomic_load_explicit(&vs_stat_mine, memory_order_relaxed);
@@ -85,18 +86,27 @@ void vs_stat_not_promoted(enum vs_why why);
 /* Counts a connection that went back to TCP, in all and for this reason. */
 void vs_stat_demoted(enum vs_why why);
 
-/* Adds the bytes that streams have moved since the last call; does nothing while another thread is at it. */
+/*
+ * Adds the bytes that streams have moved since the last call; does nothing without a file, or while another thread is
+ * at it.
+ */
 void vs_stat_publish(void);
 /* In a child of fork(): bytes that were moved before count for the parent. */
 void vs_stat_publish_none(void);
 
-/* Maps the file and takes a slot; a NULL path: no file.  0 or -errno, and then nobody reads them. */
+/*
+ * Maps the file and takes a slot; no file where `path` is NULL or "", which is no error.  0 or -errno, -EINVAL for a
+ * file of another kind; nobody reads the counters then.
+ */
 int vs_stat_open(const char *path, const char *program);
 
 /* In a child of fork(): takes a slot of its own, if there is a file. */
 void vs_stat_child(const char *program);
 
-/* For vi_run: makes and maps the file at `path`, which must not exist. */
+/*
+ * For vi_run: makes and maps the file at `path`, which must not exist.  0 or -errno, which leaves no file; the mapping
+ * stays until the process ends.
+ */
 int vs_stat_create(const char *path, struct vs_stat_file **out);
 
 #endif

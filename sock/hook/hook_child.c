@@ -42,12 +42,12 @@ VS_HOOK pid_t _Fork(void)
 	return after(vs_real._Fork());
 }
 
+pid_t vs_vfork_as_fork(void);
 /*
  * vfork() where some descriptor has an object: makes the child by fork(), since one of the original would change
  * objects in its parent's memory.  The parent returns when a child that may ask for sockets has another program, or has
  * ended; without any to ask for, at once.
  */
-pid_t vs_vfork_as_fork(void);
 pid_t vs_vfork_as_fork(void)
 {
 	int ends[2];
@@ -109,6 +109,10 @@ static void forget_stdio(void)
 		vs_forget_fd(fd);
 }
 
+/*
+ * As the original.  Connections that have a VI go back to the kernel before; the library is made ready in the process
+ * that goes on, where the objects of descriptors 0 to 2 end unless `noclose` is set.
+ */
 VS_HOOK int daemon(int nochdir, int noclose)
 {
 	int rc;
@@ -123,6 +127,10 @@ VS_HOOK int daemon(int nochdir, int noclose)
 	return rc;
 }
 
+/*
+ * As the original.  Connections that have a VI go back to the kernel before; the objects of descriptors 0 to 2 end in
+ * the child, whose library is made ready.
+ */
 VS_HOOK int forkpty(int *terminal, char *name, const struct termios *t, const struct winsize *w)
 {
 	pid_t pid;
@@ -139,7 +147,10 @@ struct start {
 	void *arg;
 };
 
-/* What a child of clone() runs: makes the library ready in it, and calls the program's function. */
+/*
+ * What a child of clone() runs, with a struct start: makes the library ready, bars promotion for ever, and returns what
+ * the program's function returns.
+ */
 static int run_child(void *arg)
 {
 	struct start start = *(struct start *)arg;
@@ -151,8 +162,8 @@ static int run_child(void *arg)
 }
 
 /*
- * As the original.  Before a child with memory and descriptors of its own is made, connections go back to the kernel; a
- * thread, or a child that shares either with its parent, passes.
+ * As the original.  Before a child with memory and descriptors of its own is made, connections go back to the kernel,
+ * and the child promotes none; a thread, or a child that shares either with its parent, passes.
  */
 VS_HOOK int clone(int (*run)(void *arg), void *stack, int flags, void *arg, ...)
 {

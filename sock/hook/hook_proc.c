@@ -63,8 +63,8 @@ static size_t count(const char *arg, va_list ap)
 }
 
 /*
- * Calls execv() or the like with the arguments as a list.  It is made on the stack, since these calls are allowed in a
- * child of vfork().
+ * Calls execv() or the like with the arguments as a list, and returns -1 if that fails.  The list is made on the stack,
+ * since these calls are allowed in a child of vfork().
  */
 static int run_list(enum how how, const char *program, const char *arg, va_list ap)
 {
@@ -90,6 +90,7 @@ static int run_list(enum how how, const char *program, const char *arg, va_list 
 	return execve(program, argv, envp);
 }
 
+/* As execv() of this file, with the arguments as a list. */
 VS_HOOK int execl(const char *path, const char *arg, ...)
 {
 	va_list ap;
@@ -101,6 +102,7 @@ VS_HOOK int execl(const char *path, const char *arg, ...)
 	return rc;
 }
 
+/* As execvp() of this file, with the arguments as a list. */
 VS_HOOK int execlp(const char *file, const char *arg, ...)
 {
 	va_list ap;
@@ -112,6 +114,7 @@ VS_HOOK int execlp(const char *file, const char *arg, ...)
 	return rc;
 }
 
+/* As execve() of this file, with the arguments as a list and the environment after its NULL. */
 VS_HOOK int execle(const char *path, const char *arg, ...)
 {
 	va_list ap;
@@ -176,6 +179,7 @@ VS_HOOK FILE *freopen64(const char *path, const char *mode, FILE *f)
 	return vs_real.freopen64(path, mode, f);
 }
 
+/* As the original; a connection goes to the kernel first, and stays there. */
 VS_HOOK int vdprintf(int fd, const char *fmt, va_list ap)
 {
 	if (vs_unlikely(vs_peek(fd) != NULL))
@@ -183,6 +187,7 @@ VS_HOOK int vdprintf(int fd, const char *fmt, va_list ap)
 	return vs_real.vdprintf(fd, fmt, ap);
 }
 
+/* As vdprintf(), which moves a connection to the kernel. */
 VS_HOOK int dprintf(int fd, const char *fmt, ...)
 {
 	va_list ap;
@@ -195,12 +200,14 @@ VS_HOOK int dprintf(int fd, const char *fmt, ...)
 }
 
 VS_HOOK int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap);
+/* As vdprintf(), which moves a connection to the kernel; `flag` is ignored. */
 VS_HOOK int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap)
 {
 	return vdprintf(fd, fmt, ap);
 }
 
 VS_HOOK int __dprintf_chk(int fd, int flag, const char *fmt, ...);
+/* As vdprintf(), which moves a connection to the kernel; `flag` is ignored. */
 VS_HOOK int __dprintf_chk(int fd, int flag, const char *fmt, ...)
 {
 	va_list ap;

@@ -26,6 +26,11 @@ static int ring_made(int rc)
 }
 
 #ifdef VS_HAVE_RAW
+/*
+ * As the original: -1 and errno, or the result.  SYS_close is done by close() here; what was sent is delivered before
+ * SYS_exit_group, as by _exit(); SYS_io_uring_setup moves all connections to the kernel.  The others pass, also those
+ * for which there are hooks.
+ */
 VS_HOOK long syscall(long number, ...)
 {
 	long a[6];
@@ -48,8 +53,7 @@ VS_HOOK long syscall(long number, ...)
 #endif
 
 /*
- * Those of liburing, which makes system calls by itself.  Each calls the original; once that has made a ring, all
- * connections of the process are the kernel's.  Each returns what the original does: 0 and more, or -errno.
+ * Those of liburing, which makes system calls by itself.  Each returns what the original does: 0 and more, or -errno.
  */
 
 int io_uring_setup(unsigned int entries, void *params) VS_HOOK;
@@ -63,6 +67,10 @@ static void *original(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
+/*
+ * Calls the original of liburing, -ENOSYS where there is none.  Once a ring is made all connections are the kernel's,
+ * for ever.
+ */
 int io_uring_setup(unsigned int entries, void *params)
 {
 	int (*call)(unsigned int, void *) = original("io_uring_setup");
@@ -70,6 +78,10 @@ int io_uring_setup(unsigned int entries, void *params)
 	return call ? ring_made(call(entries, params)) : -ENOSYS;
 }
 
+/*
+ * Calls the original of liburing, -ENOSYS where there is none.  Once a ring is made all connections are the kernel's,
+ * for ever.
+ */
 int io_uring_queue_init(unsigned int entries, void *ring, unsigned int flags)
 {
 	int (*call)(unsigned int, void *, unsigned int) = original("io_uring_queue_init");
@@ -77,6 +89,10 @@ int io_uring_queue_init(unsigned int entries, void *ring, unsigned int flags)
 	return call ? ring_made(call(entries, ring, flags)) : -ENOSYS;
 }
 
+/*
+ * Calls the original of liburing, -ENOSYS where there is none.  Once a ring is made all connections are the kernel's,
+ * for ever.
+ */
 int io_uring_queue_init_params(unsigned int entries, void *ring, void *params)
 {
 	int (*call)(unsigned int, void *, void *) = original("io_uring_queue_init_params");
@@ -84,6 +100,10 @@ int io_uring_queue_init_params(unsigned int entries, void *ring, void *params)
 	return call ? ring_made(call(entries, ring, params)) : -ENOSYS;
 }
 
+/*
+ * Calls the original of liburing, -ENOSYS where there is none.  Once a ring is made all connections are the kernel's,
+ * for ever.
+ */
 int io_uring_queue_init_mem(unsigned int entries, void *ring, void *params, void *buf, size_t n)
 {
 	int (*call)(unsigned int, void *, void *, void *, size_t) =

@@ -8,6 +8,7 @@
 #include "vs_table.h"
 #include "vs_time.h"
 
+/* True for a NULL vector, too. */
 static bool all_empty(const struct iovec *v, int n)
 {
 	int i;
@@ -19,6 +20,7 @@ static bool all_empty(const struct iovec *v, int n)
 	return true;
 }
 
+/* As the original.  Without a byte to read, or for a set, the kernel is called. */
 VS_HOOK ssize_t read(int fd, void *buf, size_t n)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -33,6 +35,7 @@ VS_HOOK ssize_t read(int fd, void *buf, size_t n)
 	return rc;
 }
 
+/* As the original.  Without a byte to read, or for a set, the kernel is called; too many buffers are EINVAL. */
 VS_HOOK ssize_t readv(int fd, const struct iovec *v, int n)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = (size_t)n };
@@ -49,6 +52,7 @@ VS_HOOK ssize_t readv(int fd, const struct iovec *v, int n)
 	return rc;
 }
 
+/* Without an offset, at -1, from a stream as readv(), with RWF_NOWAIT at most; all else is the kernel's. */
 VS_HOOK ssize_t preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = (size_t)n };
@@ -79,6 +83,9 @@ VS_HOOK ssize_t recv(int fd, void *buf, size_t n, int flags)
 	return rc;
 }
 
+/*
+ * As the original.  For a socket that has an object *alen becomes 0, and `a` is not written, as TCP gives no address.
+ */
 VS_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *a,
 			 socklen_t *alen)
 {
@@ -98,6 +105,7 @@ VS_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr
 	return rc;
 }
 
+/* As the original.  For a stream the lengths of name and control data become 0. */
 VS_HOOK ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -110,7 +118,10 @@ VS_HOOK ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	return rc;
 }
 
-/* recvmmsg() as the kernel does it: one by one, an error after the first is left for the next call. */
+/*
+ * recvmmsg() as the kernel does it: one by one; -1 and errno if the first fails, an error after it is left for the next
+ * call.  `until`, or NULL, is looked at after each message, and ends no wait.
+ */
 static int receive_many(struct vs_obj *o, int fd, struct mmsghdr *m, unsigned int n, int flags,
 			const struct timespec *until)
 {
@@ -130,6 +141,7 @@ static int receive_many(struct vs_obj *o, int fd, struct mmsghdr *m, unsigned in
 	return done > 0 ? (int)done : n == 0 ? 0 : -1;
 }
 
+/* As the original: `t` is looked at after each message, and ends no wait. */
 VS_HOOK int recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags, struct timespec *t)
 {
 	struct vs_obj *o = vs_get(fd);

@@ -11,7 +11,7 @@
 #include "vs_io.h"
 #include "vs_table.h"
 
-/* As writev(): too many buffers are EINVAL. */
+/* As writev(): -1 and errno, of which too many buffers are EINVAL. */
 static ssize_t send_vector(struct vs_obj *o, int fd, const struct iovec *v, int n, int flags)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = (size_t)n };
@@ -34,6 +34,7 @@ VS_HOOK ssize_t write(int fd, const void *buf, size_t n)
 	return rc;
 }
 
+/* As the original: too many buffers are EINVAL.  A NULL or empty vector, and a set, are for the kernel. */
 VS_HOOK ssize_t writev(int fd, const struct iovec *v, int n)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -47,7 +48,7 @@ VS_HOOK ssize_t writev(int fd, const struct iovec *v, int n)
 	return rc;
 }
 
-/* Without an offset, at -1, to a stream as writev(); all else is the kernel's. */
+/* Without an offset, at -1, to a stream as writev(), with RWF_NOWAIT at most; all else is the kernel's. */
 VS_HOOK ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
 	struct vs_obj *o = at == -1 ? vs_get(fd) : NULL;
@@ -77,6 +78,7 @@ VS_HOOK ssize_t send(int fd, const void *buf, size_t n, int flags)
 	return rc;
 }
 
+/* As the original; a stream ignores the address. */
 VS_HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *a,
 		       socklen_t alen)
 {
@@ -119,8 +121,8 @@ static inline bool may_pass(const struct msghdr *m)
 }
 
 /*
- * As the original.  A stream goes to the kernel if the message has control data; so do descriptors that another socket
- * passes.
+ * As the original.  A stream goes to the kernel for ever if the message has control data; so do descriptors that
+ * another socket passes.
  */
 VS_HOOK ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
@@ -141,6 +143,10 @@ VS_HOOK ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return rc;
 }
 
+/*
+ * As the original.  From the first message with control data on the kernel sends, and a stream goes to it for ever;
+ * descriptors that another socket passes go to the kernel first.
+ */
 VS_HOOK int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -169,6 +175,7 @@ VS_HOOK int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 	return done > 0 || rc == 0 ? (int)done : -1;
 }
 
+/* As the original.  To a stream the bytes pass through a buffer, and only what was sent counts as read. */
 VS_HOOK ssize_t sendfile64(int out, int in, off64_t *at, size_t n)
 {
 	struct vs_obj *o = vs_get(out);

@@ -16,6 +16,9 @@
 #include "vs_sock.h"
 #include "vs_table.h"
 
+/*
+ * As the original.  A TCP socket gets an object; with a number of 0 to 2 it stays with the kernel, as stdio may use it.
+ */
 VS_HOOK int socket(int family, int type, int protocol)
 {
 	int fd = vs_real.socket(family, type, protocol);
@@ -29,7 +32,7 @@ VS_HOOK int socket(int family, int type, int protocol)
 	return fd;
 }
 
-/* Binds to this host's address instead of any, if the process stands for a host. */
+/* As the original, but a TCP socket that is bound to any address gets this host's, if the process stands for a host. */
 VS_HOOK int bind(int fd, const struct sockaddr *a, socklen_t alen)
 {
 	struct sockaddr_storage ours;
@@ -73,7 +76,10 @@ VS_HOOK int connect(int fd, const struct sockaddr *a, socklen_t alen)
 	return rc;
 }
 
-/* After accept(): gives the new descriptor an object if it needs one; returns that descriptor, or the error. */
+/*
+ * After accept(): gives the new descriptor an object if it needs one; returns that descriptor, or the error.  One with
+ * a number of 0 to 2 stays with the kernel.
+ */
 static int accepted(int listener, int fd, bool nonblock)
 {
 	if (fd >= 0 && vs_sock_listener(listener)) {
@@ -95,6 +101,7 @@ VS_HOOK int accept4(int fd, struct sockaddr *a, socklen_t *alen, int flags)
 	return accepted(fd, vs_real.accept4(fd, a, alen, flags), flags & SOCK_NONBLOCK);
 }
 
+/* As the original, of the stream if there is one. */
 VS_HOOK int shutdown(int fd, int how)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -107,6 +114,10 @@ VS_HOOK int shutdown(int fd, int how)
 	return rc;
 }
 
+/*
+ * As the original.  The descriptor loses its object before, also if the kernel then gives an error; the last one ends
+ * the connection, which may wait as SO_LINGER says.
+ */
 VS_HOOK int close(int fd)
 {
 	if (vs_unlikely(vs_peek(fd) != NULL))
@@ -114,6 +125,7 @@ VS_HOOK int close(int fd)
 	return vs_real.close(fd);
 }
 
+/* As the original; SO_ERROR and SO_LINGER of a stream come from the stream. */
 VS_HOOK int getsockopt(int fd, int level, int name, void *v, socklen_t *len)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -126,6 +138,7 @@ VS_HOOK int getsockopt(int fd, int level, int name, void *v, socklen_t *len)
 	return rc;
 }
 
+/* As the original.  An option that only the kernel serves moves a connection to it first. */
 VS_HOOK int setsockopt(int fd, int level, int name, const void *v, socklen_t len)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -138,6 +151,7 @@ VS_HOOK int setsockopt(int fd, int level, int name, const void *v, socklen_t len
 	return rc;
 }
 
+/* As the original.  FIONREAD and SIOCOUTQ count the bytes of a stream; FIOASYNC moves it to the kernel. */
 VS_HOOK int ioctl(int fd, unsigned long op, ...)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -155,6 +169,7 @@ VS_HOOK int ioctl(int fd, unsigned long op, ...)
 	return rc;
 }
 
+/* As the original.  O_ASYNC moves a connection to the kernel, and so does a copy with a number of 0 to 2. */
 VS_HOOK int fcntl64(int fd, int op, ...)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -174,6 +189,7 @@ VS_HOOK int fcntl64(int fd, int op, ...)
 
 /* ---- copies ---- */
 
+/* As the original; the copy shares the object, and with a number of 0 to 2 moves a connection to the kernel. */
 VS_HOOK int dup(int fd)
 {
 	int made = vs_real.dup(fd);
@@ -219,7 +235,10 @@ VS_HOOK int dup3(int fd, int to, int flags)
 	return onto(fd, to, flags, true);
 }
 
-/* Ends the objects of these descriptors, and spares those of this library and the fabric. */
+/*
+ * As the original.  Ends the objects of these descriptors, and spares those of this library and the fabric; with
+ * CLOSE_RANGE_CLOEXEC it does neither.
+ */
 VS_HOOK int close_range(unsigned int from, unsigned int to, int flags)
 {
 	int fd = (int)from - 1;

@@ -42,6 +42,7 @@ VS_HOOK int ppoll(struct pollfd *v, nfds_t n, const struct timespec *t, const si
 	return vs_poll(v, n, t, mask);
 }
 
+/* As the original; `t` becomes the time that is left. */
 VS_HOOK int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t)
 {
 	struct timespec at, left;
@@ -64,6 +65,7 @@ VS_HOOK int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t)
 	return rc;
 }
 
+/* As the original; `t` stays as it is. */
 VS_HOOK int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *t,
 		    const sigset_t *mask)
 {
@@ -72,6 +74,7 @@ VS_HOOK int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespe
 	return vs_select(n, r, w, e, t, mask, NULL);
 }
 
+/* As the original; the set gets an object if a connection may be promoted, and is left as it is without memory. */
 VS_HOOK int epoll_create(int size)
 {
 	int fd = vs_real.epoll_create(size);
@@ -81,6 +84,7 @@ VS_HOOK int epoll_create(int size)
 	return fd;
 }
 
+/* As the original; the set gets an object if a connection may be promoted, and is left as it is without memory. */
 VS_HOOK int epoll_create1(int flags)
 {
 	int fd = vs_real.epoll_create1(flags);
@@ -115,7 +119,7 @@ static bool is_interrupted(void)
 
 /*
  * As the original; EDEADLK in a handler that has interrupted a use of a set or stream.  A socket in a set that is not
- * known here goes to the kernel.
+ * known here goes to the kernel; in one that is, this may be its first use, at which `eager` promotes it.
  */
 VS_HOOK int epoll_ctl(int set, int op, int fd, struct epoll_event *e)
 {
@@ -142,6 +146,7 @@ VS_HOOK int epoll_ctl(int set, int op, int fd, struct epoll_event *e)
 	return rc;
 }
 
+/* As the original; EDEADLK in a handler that has interrupted a use of a set or stream. */
 VS_HOOK int epoll_wait(int set, struct epoll_event *v, int n, int ms)
 {
 	struct vs_obj *o = get_set(set);
@@ -155,6 +160,7 @@ VS_HOOK int epoll_wait(int set, struct epoll_event *v, int n, int ms)
 	return rc;
 }
 
+/* As the original; EDEADLK in a handler that has interrupted a use of a set or stream. */
 VS_HOOK int epoll_pwait(int set, struct epoll_event *v, int n, int ms, const sigset_t *mask)
 {
 	struct vs_obj *o = get_set(set);
@@ -168,6 +174,7 @@ VS_HOOK int epoll_pwait(int set, struct epoll_event *v, int n, int ms, const sig
 	return rc;
 }
 
+/* As the original; EDEADLK in a handler that has interrupted a use of a set or stream. */
 VS_HOOK int epoll_pwait2(int set, struct epoll_event *v, int n, const struct timespec *t,
 			 const sigset_t *mask)
 {

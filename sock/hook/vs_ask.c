@@ -52,7 +52,10 @@ static bool replace(int was, int is)
 	return false;
 }
 
-/* Moves the descriptor to a number among this library's; if that fails it stays as it is. */
+/*
+ * Returns a copy of the descriptor with a number among this library's, and closes the descriptor; if there is none, the
+ * descriptor itself.
+ */
 static int raise_number(int fd)
 {
 	int high = vs_real.fcntl64(fd, F_DUPFD_CLOEXEC, (unsigned long)vs_ours_from);
@@ -131,8 +134,8 @@ static bool has_ended(pid_t child)
 }
 
 /*
- * Moves the socket that the child asks for to the kernel, and answers.  False: the child's end is closed.  The address
- * of the object is the same in both.
+ * If the child asks for a socket: moves that to the kernel, for which it waits a second at most, and answers.  False:
+ * the child's end is closed, or no answer can be sent.  The address of the object is the same in both.
  */
 static bool serve_one(int fd)
 {

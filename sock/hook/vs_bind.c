@@ -7,6 +7,7 @@
 
 #include "vs_real.h"
 
+/* May change errno. */
 static bool is_tcp(int fd)
 {
 	int type = 0, protocol = 0;
@@ -17,6 +18,7 @@ static bool is_tcp(int fd)
 	       protocol == IPPROTO_TCP;
 }
 
+/* False also if it is no IPv6 socket.  May change errno. */
 static bool only_v6(int fd)
 {
 	int on = 0;
@@ -33,7 +35,7 @@ static bool is_any(const struct vs_addr *a)
 	return memcmp(a->b, zero, 16) == 0 || (vs_addr_is_v4(a) && memcmp(a->b + 12, zero, 4) == 0);
 }
 
-/* Writes the host's address in that family, with that port. */
+/* Writes the host's address in that family, AF_INET or AF_INET6, with that port in the processor's byte order. */
 static void make(struct sockaddr_storage *out, sa_family_t family, uint16_t port)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)out;
@@ -50,6 +52,10 @@ static void make(struct sockaddr_storage *out, sa_family_t family, uint16_t port
 	}
 }
 
+/*
+ * vs_bind_any() of a process that stands for a host; an IPv6 socket with IPV6_V6ONLY is left.  `ours` is written only
+ * for true; errno stays.
+ */
 bool vs_bind_any_slow(int fd, const struct sockaddr *a, socklen_t alen,
 		      struct sockaddr_storage *ours)
 {
@@ -67,6 +73,10 @@ bool vs_bind_any_slow(int fd, const struct sockaddr *a, socklen_t alen,
 
 static const struct vs_rules none; /* whose only hosts are emulated ones */
 
+/*
+ * vs_bind_source() of a process that stands for a host: does nothing for one that has an address or port already, or
+ * where `a` is no emulated host.  An error of bind() is ignored, and errno stays.
+ */
 void vs_bind_source_slow(int fd, const struct sockaddr *a, socklen_t alen)
 {
 	struct sockaddr_storage mine = { 0 };

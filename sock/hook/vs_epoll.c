@@ -272,7 +272,7 @@ int vs_epoll_ctl(struct vs_obj *set, int set_fd, int op, int fd, struct epoll_ev
 
 /* ---- epoll_wait ---- */
 
-/* Asks the kernel without waiting, and adds its events.  How many notices were told, or -1.  Takes the lock. */
+/* Asks the kernel without waiting, and adds its events.  How many notices were told, or -1, errno.  Takes the lock. */
 static int ask_kernel(struct vs_call *c, int fd)
 {
 	int n;
@@ -321,8 +321,9 @@ static int gather(struct vs_call *c, int fd)
 }
 
 /*
- * Takes the lock.  False: there is something.  An item that is not looked at is armed, and its stream would be told by
- * its wait object, or counted as changed, if it were not any more.
+ * Arms the streams of a set before a sleep.  False: there is something, and the rest is not armed.  Sets *brief where
+ * nobody rings for some event.  Takes the lock.  An item that is not looked at is armed, and its stream would be told
+ * by its wait object, or counted as changed, if it were not any more.
  */
 static bool arm_set(struct vs_epoll *ep, bool *brief)
 {
@@ -352,7 +353,7 @@ bool vs_epoll_arm(struct vs_obj *set)
 	return arm_set(set->epoll, &brief);
 }
 
-/* Arms the set and sleeps once.  -1: errno; 0: the time is over; 1: look again. */
+/* Arms the set and sleeps once.  -1: errno, EINTR for a handler since `handled`; 0: the time is over; 1: look again. */
 static int doze(struct vs_epoll *ep, int fd, uint32_t handled, const struct timespec *until,
 		const sigset_t *mask)
 {

@@ -21,19 +21,27 @@
 /* After epoll_create(): gives the descriptor an object, if a connection of this process may be promoted. */
 void vs_epoll_made(int fd);
 
-/* As epoll_ctl(), of a set that has an object. */
+/* As epoll_ctl(), of a set that has an object; EDEADLK where this thread is in the middle of another use of a set. */
 int vs_epoll_ctl(struct vs_obj *set, int set_fd, int op, int fd, struct epoll_event *e);
 
-/* As epoll_pwait2(); a NULL timeout: no end. */
+/* As epoll_pwait2(), a NULL timeout: no end; EDEADLK where this thread is in the middle of another use of a set. */
 int vs_epoll_wait(struct vs_obj *set, int set_fd, struct epoll_event *v, int max,
 		  const struct timespec *timeout, const sigset_t *mask);
 
 /* Whether the set has an event that the kernel does not know of; takes none.  False where vs_items_lock() gives it. */
 bool vs_epoll_peek(struct vs_obj *set);
-/* Before a sleep on the set's descriptor: arms its streams.  False: there is an event. */
+/*
+ * Before a sleep on the set's descriptor: arms its streams, and notes for ever that threads sleep outside of it.
+ * False: there is an event.  Not for a thread that vs_items_held() tells of.
+ */
 bool vs_epoll_arm(struct vs_obj *set);
 
-/* The wait object that a socket is to be promoted with: of a set that holds it, or NULL. */
+/*
+ * Each of these but vs_epoll_unset() takes vs_items_lock(), and does nothing where that gives false.
+ *
+ * The wait object that a socket is to be promoted with: that of a set that holds it, made if need be and freed with the
+ * set.  NULL: no set holds it, or no memory.
+ */
 struct st_wait *vs_epoll_wait_for(struct vs_obj *socket);
 /* The socket may change its path from now on: its sets look at it. */
 void vs_epoll_promoting(struct vs_obj *socket);
@@ -41,7 +49,7 @@ void vs_epoll_promoting(struct vs_obj *socket);
 void vs_epoll_take(struct st_wait *w);
 /* The socket has news of its own: its sets look at it. */
 void vs_epoll_check(struct vs_obj *socket);
-/* The last descriptor of the socket is closed: the sets no longer have it. */
+/* The last descriptor of the socket is closed: neither this library's sets nor the kernel's have it any longer. */
 void vs_epoll_forget(struct vs_obj *socket);
 /*
  * As vs_epoll_forget(), where vs_items_lock() gives false: the kernel's sets no longer have the socket.  The lists of

@@ -102,7 +102,10 @@ static bool tell(struct vs_call *c, struct vs_item *it, uint32_t events,
 
 /* ---- looking ---- */
 
-/* An item that has long had nothing is armed and looked at no more until its notice. */
+/*
+ * Counts a look without events.  An item that has long had none is armed, or a poller gets its stream, and it is looked
+ * at no more until its notice.
+ */
 static void rest(struct vs_item *it, const struct vs_ready *look)
 {
 	struct st_stream *s = stream_of(it);
@@ -161,7 +164,7 @@ bool vs_events_peek(struct vs_epoll *ep, int depth)
 
 /* ---- notices of completion queues ---- */
 
-/* All sets that hold the object look at it. */
+/* All sets that hold the object look at it when they look next; no thread is woken. */
 static void ring_items(struct vs_obj *o)
 {
 	struct vs_item *it;

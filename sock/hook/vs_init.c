@@ -89,7 +89,10 @@ static void end(void *unused);
 int __cxa_atexit(void (*run)(void *arg), void *arg, void *library);
 
 static void begin(void) __attribute__((constructor));
-/* When the library is loaded: finds the originals, reads the environment, begins statistics and streams. */
+/*
+ * When the library is loaded: finds the originals, reads the environment, begins statistics and, if some connection may
+ * be promoted, streams.  With a mistake in the environment, which it prints, none is.
+ */
 static void begin(void)
 {
 	char error[VS_ENV_ERROR];
@@ -134,7 +137,10 @@ static bool interrupted(void)
 	return vs_items_held() || vs_sock_any_interrupted();
 }
 
-/* Sockets that the program leaves to the kernel's clean-up are counted, and what they sent arrives. */
+/*
+ * At exit(): ends all sockets, which counts them, and waits 10 s at most until what they sent arrives; in a handler
+ * that has interrupted a use of one it only waits.
+ */
 static void end(void *unused)
 {
 	struct vs_obj *o;
@@ -160,7 +166,7 @@ static void end(void *unused)
 
 /* ---- descriptors ---- */
 
-/* Ends a set that was closed by a handler; false: it is not possible yet. */
+/* Gives the reference of a set back that was closed by a handler; false: it is not possible yet. */
 static bool put_late(struct vs_obj *o)
 {
 	if (vs_items_held())
@@ -209,7 +215,7 @@ void vs_give_kernel(int fd, enum vs_why why)
 	vs_put(o);
 }
 
-/* Those from vs_ours_from on that an exec would close may be ours. */
+/* Those from vs_ours_from on that an exec would close may be ours, but only once a promotion was tried. */
 int vs_close_all(unsigned int from, unsigned int to, int flags)
 {
 	unsigned int ours = (unsigned int)vs_ours_from;
@@ -252,6 +258,7 @@ static void each_socket(void (*act)(struct vs_obj *o, enum vs_why why), enum vs_
 	}
 }
 
+/* Rounded down; 0 when it is over. */
 static int ms_left(const struct timespec *until)
 {
 	struct timespec left = vs_time_left(until);
@@ -259,7 +266,10 @@ static int ms_left(const struct timespec *until)
 	return (int)(left.tv_sec * 1000 + left.tv_nsec / 1000000);
 }
 
-/* Asks all sockets to go back to the kernel - those alone that have a VI or may soon - then waits for them. */
+/*
+ * Bars all sockets, for ever - with `busy` those alone that have a VI or may soon - then waits until they are with the
+ * kernel, wait_ms at most in all.
+ */
 static void bar_all(enum vs_why why, bool busy, int wait_ms)
 {
 	struct timespec until = vs_in_ns((uint64_t)wait_ms * 1000000);
@@ -294,7 +304,10 @@ void vs_fork_prepare(void)
 	bar_all(VS_WHY_FORK, true, FORK_WAIT_MS);
 }
 
-/* In a child: the VIs are the parent's, no lock is held, and bytes moved before count for the parent. */
+/*
+ * In a child: the VIs are the parent's, no lock is held, and it counts in a slot of its own; bytes moved before count
+ * for the parent.
+ */
 void vs_fork_child(void)
 {
 	own = getpid();
@@ -308,7 +321,10 @@ void vs_fork_child(void)
 	vs_stat_publish_none();
 }
 
-/* The next program gets those without FD_CLOEXEC, by the kernel; the others end, with all that was sent. */
+/*
+ * The next program gets those without FD_CLOEXEC, by the kernel, where they stay if exec fails; what the others have
+ * sent arrives.  Waits a second at most for all, and in a child of vfork() for its parent.
+ */
 void vs_exec_prepare(void)
 {
 	struct timespec until = vs_in_ns(EXEC_WAIT_MS * 1000000ull);

@@ -137,6 +137,7 @@ void vs_item_link(struct vs_item *it, struct vs_obj *o)
 	it->ep->items = it;
 }
 
+/* Does nothing for an item of a wait object. */
 static void unlink_obj(struct vs_item *it)
 {
 	struct vs_item **at;
@@ -151,6 +152,7 @@ static void unlink_obj(struct vs_item *it)
 	}
 }
 
+/* Takes it out of the list of items, or of wait objects if it is one's. */
 static void unlink_ep(struct vs_item *it)
 {
 	struct vs_item **at = it->o ? &it->ep->items : &it->ep->waits;

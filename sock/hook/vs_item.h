@@ -78,18 +78,26 @@ static inline bool vs_item_is_parents(const struct vs_item *it)
 	return it->born != vs_item_forks;
 }
 
-/* An item with all fields 0 but ep, or NULL: no memory. */
+/*
+ * All functions from here on are called with the lock held.
+ *
+ * An item in no list, with all fields 0 but ep, born and the edges, of which none was told; NULL: no memory, or there
+ * are 1 Mi items.
+ */
 struct vs_item *vs_item_create(struct vs_epoll *ep);
-/* Out of all lists, and free; a parent's is not used again, as the kernel's set may still name it. */
+/*
+ * Out of all lists, and free; the kernel's set loses the descriptor only by vs_item_unset() before.  A parent's is not
+ * used again, as the kernel's set may still name it.  Accepts NULL.
+ */
 void vs_item_destroy(struct vs_item *it);
-/* The item that the kernel's data names; NULL: the program's data, or none of this set any more. */
+/* The item that the kernel's data names; NULL: none of this set any more, or with *ours false the program's data. */
 struct vs_item *vs_item_of(const struct vs_epoll *ep, uint64_t data, bool *ours);
 /* The item of that object and descriptor in the set, or NULL. */
 struct vs_item *vs_item_find(const struct vs_epoll *ep, const struct vs_obj *o, int fd);
 
-/* Puts the item into the lists of the object and of its set. */
+/* Sets the object, and puts an item that is in no list into those of the object and of its set; it is not looked at. */
 void vs_item_link(struct vs_item *it, struct vs_obj *o);
-/* Has the item looked at: at the end of its set's list if it is not in that yet. */
+/* Has the item looked at, at the end of its set's list if it is not in that yet; sleepers wake by vs_rouse() only. */
 void vs_item_heat(struct vs_item *it);
 /* The item is looked at no more; does nothing if it was not. */
 void vs_item_cool(struct vs_item *it);
@@ -100,7 +108,7 @@ void vs_item_to_end(struct vs_item *it);
 void vs_item_unset(struct vs_item *it);
 /* Makes the kernel's set ask for the events that it has to tell now; `always`: even if it seems to do so. */
 void vs_item_mask(struct vs_item *it, bool always);
-/* Has the set hold the descriptor of the wait object that the item's stream has now. */
+/* Has the kernel's set hold the descriptor of the stream's wait object, NULL: none, and drops the one used before. */
 void vs_item_use_wait(struct vs_item *it, struct st_wait *w);
 
 #endif

@@ -21,7 +21,10 @@ int vs_int_of(const void *v, socklen_t len)
 	return n;
 }
 
-/* Notes a struct timeval in nanoseconds, 0 for no end; does nothing for a value that is too short. */
+/*
+ * Notes a struct timeval in nanoseconds, 0 for no end, and 1 for one below 0, which is over at once; does nothing for a
+ * value that is too short.
+ */
 static void note_timeout(_Atomic uint64_t *ns, const void *v, socklen_t len)
 {
 	struct timeval t;

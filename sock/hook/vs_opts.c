@@ -59,7 +59,7 @@ static bool only_kernel(int level, int name)
 	return false;
 }
 
-/* Bars promotion, and has the bytes with the kernel before the call goes on. */
+/* Bars promotion for ever, and has the bytes with the kernel before the call goes on: waits a second at most. */
 static void kernel_only(struct vs_obj *o, enum vs_why why)
 {
 	vs_sock_bar(o, why);
@@ -69,8 +69,9 @@ static void kernel_only(struct vs_obj *o, enum vs_why why)
 /* ---- getsockopt, setsockopt ---- */
 
 /*
- * Sets or gets SO_LINGER by the stream, which may have set the kernel's to another value; *rc is the call's result.
- * False: this is for the kernel.
+ * Sets or gets SO_LINGER by the stream, which may have set the kernel's to another value; *rc is the result of the
+ * call, 0 or -1 with errno.  False: there is no stream, or it is in use by the interrupted call; this is for the
+ * kernel.
  */
 static bool linger(struct vs_obj *o, int fd, bool set, struct linger *l, int *rc)
 {
@@ -145,7 +146,7 @@ int vs_opts_get(struct vs_obj *o, int fd, int level, int name, void *v, socklen_
 
 /* ---- ioctl, fcntl ---- */
 
-/* Stores a count as ioctl() does: 0; -1 and errno for a negative one. */
+/* Stores a count as ioctl() does: 0, and INT32_MAX for one above; -1 and errno for a negative one, which is -errno. */
 static int give_count(int64_t n, void *arg)
 {
 	int count = n > INT32_MAX ? INT32_MAX : (int)n;
@@ -176,7 +177,10 @@ int vs_opts_ioctl(struct vs_obj *o, int fd, unsigned long op, void *arg)
 	return rc;
 }
 
-/* Notes O_NONBLOCK; O_ASYNC moves the connection to the kernel; a copy of the descriptor has its object. */
+/*
+ * Notes O_NONBLOCK; O_ASYNC moves the connection to the kernel, and so does a copy with a number of 0 to 2; a copy of
+ * the descriptor has its object.
+ */
 int vs_opts_fcntl(struct vs_obj *o, int fd, int op, unsigned long arg)
 {
 	int rc;

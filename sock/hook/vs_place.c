@@ -18,7 +18,7 @@
 #define PASSES 8   /* over the list of threads, which may make others during a pass */
 #define OURS "vi-" /* how the names of the library's threads begin */
 
-/* A list such as "0,2-5"; false: it names none. */
+/* A list such as "0,2-5", up to what is none; false: it names no processor. */
 static bool read_cpus(const char *text, cpu_set_t *set)
 {
 	unsigned long from, to;
@@ -51,7 +51,7 @@ static bool is_ours(int tid)
 	return n > 0 && strncmp(name, OURS, strlen(OURS)) == 0;
 }
 
-/* Moves all threads but the library's to these processors.  True: some thread was not there yet. */
+/* Moves all threads but the library's to these processors.  True: it has moved one. */
 static bool move_all(const cpu_set_t *to)
 {
 	DIR *d = opendir("/proc/self/task");

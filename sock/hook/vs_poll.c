@@ -63,7 +63,10 @@ static bool is_set(const struct entry *e)
 	return e->o && !vs_is_socket(e->o);
 }
 
-/* Makes the entries, in `room` if it is large enough, with references of their objects: 0, -ENOMEM. */
+/*
+ * Makes the entries, in `room` if it is large enough, with references of their objects: 0, -ENOMEM.  A socket whose
+ * first use this is gets its stream, and `eager` promotes it.
+ */
 static int job_begin(struct job *j, struct pollfd *v, nfds_t n, void *room, size_t size)
 {
 	size_t bytes = n * (sizeof(*j->e) + 2 * sizeof(*j->k) + sizeof(*j->w)) + 2 * sizeof(*j->k);
@@ -102,7 +105,7 @@ static void job_end(struct job *j)
 	free(j->memory);
 }
 
-/* Looks at streams and epoll sets; how many have events. */
+/* Looks at streams and epoll sets, and sets `found` and `kernel`; how many have events. */
 static int look_all(struct job *j)
 {
 	struct vs_ready look;
@@ -146,7 +149,7 @@ static void set_kernel(struct job *j, bool sleep)
 	}
 }
 
-/* Gives the caller the union; how many entries have events. */
+/* Sets revents of the caller to what the kernel and the streams have found; how many entries have events. */
 static int merge(struct job *j)
 {
 	int n = 0;
@@ -165,7 +168,8 @@ static int merge(struct job *j)
 }
 
 /*
- * Asks the kernel without waiting; signals that only `mask` lets through arrive.  How many entries have events, or -1.
+ * Asks the kernel without waiting, and sets revents; signals that only `mask` lets through arrive.  How many entries
+ * have events, or -1, errno.
  */
 static int ask(struct job *j, const sigset_t *mask)
 {
@@ -177,7 +181,10 @@ static int ask(struct job *j, const sigset_t *mask)
 	return merge(j);
 }
 
-/* Arms all; false: something is there already. */
+/*
+ * Arms all, lists the wait objects, and sets `unarmed` if nobody rings for some event.  False: something is there
+ * already, and the rest is not armed.
+ */
 static bool arm_all(struct job *j)
 {
 	struct st_wait *w;
@@ -211,7 +218,10 @@ static bool arm_all(struct job *j)
 	return true;
 }
 
-/* The kernel takes no more entries than the process may have descriptors: short sleeps do without ours. */
+/*
+ * True: there are more entries than the kernel takes, one for each descriptor that the process may have.  Short sleeps
+ * do without ours then.
+ */
 static bool is_too_long(nfds_t n)
 {
 	struct rlimit most;
@@ -219,7 +229,9 @@ static bool is_too_long(nfds_t n)
 	return n > ON_STACK && getrlimit(RLIMIT_NOFILE, &most) == 0 && n > most.rlim_cur;
 }
 
-/* One sleep.  -1: errno says why it ended; 0: the time is over; 1: look again. */
+/*
+ * Arms all and sleeps once.  -1: errno, EINTR for a handler since the call began; 0: the time is over; 1: look again.
+ */
 static int doze(struct job *j, const struct timespec *until, const sigset_t *mask)
 {
 	int fd = st_sleep_begin(NULL, NULL), rc = 1;

@@ -15,7 +15,7 @@ bool vs_select_concerns(int n, const fd_set *r, const fd_set *w, const fd_set *e
 
 /* As ppoll(); a NULL timeout: no end. */
 int vs_poll(struct pollfd *v, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
-/* As pselect(); sets `left` to what is left of the timeout unless it is NULL. */
+/* As pselect(); sets `left` to what is left of the timeout, also after errors but ENOMEM, unless either is NULL. */
 int vs_select(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *timeout,
 	      const sigset_t *mask, struct timespec *left);
 

@@ -26,7 +26,9 @@ static unsigned int spread(unsigned int found, unsigned int asked)
 	return events;
 }
 
-/* Fewer bytes than SO_RCVLOWAT asks for are no reason to wake, unless no more will come. */
+/*
+ * True: there are fewer bytes than SO_RCVLOWAT asks for, and neither end nor error, so that they are no reason to wake.
+ */
 static bool below_low_water(struct vs_obj *o, struct st_stream *s, unsigned int found)
 {
 	int low = atomic_load_explicit(&o->sock.low_water, memory_order_relaxed);

@@ -13,7 +13,7 @@ struct vs_ready {
 	uint64_t in_edges, out_edges;
 };
 
-/* Fills `look`: a kept error counts, and fewer bytes than SO_RCVLOWAT do not. */
+/* Fills `look`: a kept error counts, as ST_ERR and ST_IN, and fewer bytes than SO_RCVLOWAT do not. */
 void vs_ready_get(struct vs_obj *o, struct st_stream *s, unsigned int asked, struct vs_ready *look);
 /* The same events as the stream names them, for st_arm(); ST_ERR and ST_HUP always. */
 unsigned int vs_stream_events(unsigned int asked);

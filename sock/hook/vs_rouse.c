@@ -80,7 +80,9 @@ static int make_readable(void)
 	return high;
 }
 
-/* Adds a descriptor that is always readable to the kernel's set; if that fails, the next byte over TCP wakes. */
+/*
+ * Adds a descriptor that is always readable to the kernel's set.  False: it cannot; the next byte over TCP wakes then.
+ */
 static bool hold_readable(struct vs_epoll *ep)
 {
 	struct epoll_event e = { .events = EPOLLIN };

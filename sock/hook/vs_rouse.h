@@ -16,9 +16,11 @@
 
 /* This thread is about to sleep in the kernel's call.  False: there is no memory to count it. */
 bool vs_rouse_enter(struct vs_epoll *ep);
-/* It is back, or has left such a call some time ago by siglongjmp(). */
+/* It is back, or has left such a call some time ago by siglongjmp(); does nothing if it was in none. */
 void vs_rouse_leave(void);
-/* All threads that wait in the set look again. */
+/*
+ * All threads that wait in the set look again; those of other sets too, if threads sleep outside of it.  errno stays.
+ */
 void vs_rouse(struct vs_epoll *ep);
 
 /* In a child of fork(), which has one thread. */

@@ -18,6 +18,7 @@
 typedef unsigned long word;
 #define WORD_BITS (8 * (int)sizeof(word))
 
+/* False for a NULL set. */
 static bool has(const fd_set *s, int fd)
 {
 	const word *w = (const word *)(const void *)s;
@@ -25,6 +26,7 @@ static bool has(const fd_set *s, int fd)
 	return s && (w[fd / WORD_BITS] >> (fd % WORD_BITS) & 1);
 }
 
+/* Adds or takes out; does nothing for a NULL set. */
 static void put(fd_set *s, int fd, bool in)
 {
 	word *w = (word *)(void *)s, bit = (word)1 << (fd % WORD_BITS);

@@ -90,7 +90,9 @@ bool vs_restarts(uint32_t before)
 	return all;
 }
 
-/* Replaces the library's handler by the program's, which the program has to see. */
+/*
+ * Replaces the library's handler and SA_SIGINFO by the program's, which the program has to see; does nothing to others.
+ */
 static void translate(int number, struct sigaction *a)
 {
 	if (!is_ours(a))
@@ -100,7 +102,7 @@ static void translate(int number, struct sigaction *a)
 		a->sa_flags &= ~SA_SIGINFO;
 }
 
-/* Puts ours before a handler. */
+/* Puts ours before a handler, and notes the program's for that signal; does nothing to SIG_DFL, SIG_IGN or ours. */
 static void wrap(int number, struct sigaction *a)
 {
 	if (!is_handler(a) || is_ours(a))

@@ -17,7 +17,7 @@
 /* Handlers without SA_RESTART that have run in this thread. */
 uint32_t vs_interrupts(void);
 
-/* Whether this thread may be in a handler of the program's. */
+/* Whether this thread may be in a handler of the program's; true for ever after one that was left by a jump. */
 bool vs_in_handler(void);
 
 /* All handlers that have run in this thread. */
@@ -30,10 +30,13 @@ void vs_handled_end(void);
 /* A sleep that began at that count has ended with EINTR: whether the call goes on. */
 bool vs_restarts(uint32_t before);
 
-/* As sigaction(). */
+/* As sigaction(); a handler is called through one of this library, which `old` never shows. */
 int vs_sigaction(int number, const struct sigaction *act, struct sigaction *old);
 
-/* After the C library has installed a handler by itself: turns the old one that it gives into the program's own. */
+/*
+ * After the C library has installed a handler by itself: puts one of this library before it, and returns the program's
+ * own for the old one.  errno stays.
+ */
 sighandler_t vs_signal_done(int number, sighandler_t old);
 
 #endif

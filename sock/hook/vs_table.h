@@ -48,7 +48,7 @@ static inline unsigned int vs_table_count(void)
 	return atomic_load_explicit(&vs_table_objects, memory_order_relaxed);
 }
 
-/* As vs_get(), for a descriptor that has an object. */
+/* As vs_get(), for a descriptor that had an object a moment ago. */
 struct vs_obj *vs_get_slow(int fd);
 
 /* The object of a descriptor with a reference, or NULL. */
@@ -57,7 +57,10 @@ static inline struct vs_obj *vs_get(int fd)
 	return vs_likely(!vs_peek(fd)) ? NULL : vs_get_slow(fd);
 }
 
-/* An object with one reference and all else 0, whose last reference calls `end`; NULL: no memory. */
+/*
+ * An object with one reference and all else 0, whose last reference calls `end`.  NULL: no memory, or this is a signal
+ * handler that has interrupted a use of the table.
+ */
 struct vs_obj *vs_obj_create(enum vs_kind kind, void (*end)(struct vs_obj *o));
 void vs_hold(struct vs_obj *o);
 /* Gives a reference back; the last one ends the object.  Then this thread's late ends are tried (vs_late.h). */
@@ -66,7 +69,10 @@ void vs_put(struct vs_obj *o);
 /* Takes a reference of an object that may have ended: false, it has, and is not to be used. */
 bool vs_hold_living(struct vs_obj *o);
 
-/* Gives a descriptor an object, of which the table takes a reference; an earlier one loses it.  0, -ENOMEM, -EMFILE. */
+/*
+ * Gives a descriptor an object, of which the table takes a reference; an earlier one loses it.  0; -ENOMEM, also in a
+ * signal handler that has interrupted a use of the table; -EMFILE for a number that is too high to have one.
+ */
 int vs_table_set(int fd, struct vs_obj *o);
 /* Takes the object away: the caller gets the reference of the table.  NULL: it had none. */
 struct vs_obj *vs_table_take(int fd);

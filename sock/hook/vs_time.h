@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-uint64_t vs_now_ns(void);
+uint64_t vs_now_ns(void); /* CLOCK_MONOTONIC */
 /* How long a thread looks before it sleeps; 0 with VIADUCT_WAIT=block. */
 extern uint64_t vs_spin_ns;
 /* Sets vs_spin_ns by VIADUCT_WAIT. */

@@ -62,7 +62,10 @@ void vs_watch_drop(struct vs_item *it)
 	it->left = false;
 }
 
-/* For st_watch_take(): an item with news is looked at, and threads that wait in its set wake. */
+/*
+ * For st_watch_take(): an item with news is looked at, and threads that wait in its set wake; with `armed` it has none,
+ * and stays armed for its notice.
+ */
 static void come_back(void *owner, bool armed)
 {
 	struct vs_item *it = owner;

@@ -11,9 +11,9 @@
 
 /* A poller looks at the item. */
 bool vs_watch_has(const struct vs_item *it);
-/* Gives an item that has nothing to tell to a poller.  False: it cannot be given. */
+/* Gives an item that has nothing to tell, by `look`, to a poller.  False: it cannot be given. */
 bool vs_watch_give(struct vs_item *it, const struct vs_ready *look);
-/* Something else is asked for. */
+/* Takes it back from the poller, if one has it, as something else is asked for; it is not looked at by that. */
 void vs_watch_drop(struct vs_item *it);
 
 /* Items that have come back are looked at, also those of other sets.  How many. */

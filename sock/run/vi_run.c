@@ -64,8 +64,9 @@ static bool preload(const char *library)
 }
 
 /*
- * io_uring_setup() fails with ENOSYS from now on: it has one number in all of a processor's modes, but x32's.  False:
- * the kernel takes no filter.
+ * io_uring_setup() fails with ENOSYS in this process and its children from now on: it has one number in all of a
+ * processor's modes, but x32's.  Without the right to filter, the process gives up gaining rights.  False: the kernel
+ * takes no filter.
  */
 static bool refuse_uring(void)
 {
@@ -85,7 +86,10 @@ static bool refuse_uring(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-/* Becomes the program; returns only after an error, with the exit status. */
+/*
+ * Becomes the program; returns only after an error, which it prints, with the exit status: 127 if there is none, else
+ * 126.
+ */
 static int run(char **program)
 {
 	execvp(program[0], program);
@@ -102,7 +106,10 @@ static void pass_on(int number)
 		kill(child, number);
 }
 
-/* Passes signals on to the program, but for SIGINT and SIGQUIT, which a terminal sends to it, too. */
+/*
+ * Passes SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 on to the program; ignores SIGINT and SIGQUIT, which a terminal sends to
+ * it, too.
+ */
 static void handle_signals(void)
 {
 	struct sigaction pass = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
@@ -155,7 +162,7 @@ static int run_with_stats(const struct vr_options *o)
 	return vr_stats_end(file, o->stats) != 0 && status == 0 ? 1 : status;
 }
 
-/* Says on standard error that the program cannot be helped, if so. */
+/* Says on standard error that the program cannot be helped, if so; nothing about one that is not there. */
 static void warn(const char *name)
 {
 	char path[PATH_MAX];

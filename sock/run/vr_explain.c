@@ -32,7 +32,10 @@ static bool find(const char *name, char *path)
 	return false;
 }
 
-/* Judges an ELF file in memory by whether it names a loader, and has a Go build id. */
+/*
+ * Judges an ELF file of this word size in memory by whether it names a loader, and has a Go build id; VR_OTHER_ABI if
+ * its headers do not fit, for whatever processor it is.
+ */
 static enum vr_program judge(const char *at, size_t size)
 {
 	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)(const void *)at;

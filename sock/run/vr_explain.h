@@ -13,10 +13,13 @@ enum vr_program {
 	VR_STATIC,   /* no dynamic loader */
 	VR_GO,	     /* makes system calls by itself */
 	VR_SETUID,   /* the loader leaves preloaded libraries out */
-	VR_OTHER_ABI /* of another word size or processor */
+	VR_OTHER_ABI /* of another word size, or with headers that do not fit */
 };
 
-/* Finds the program as execvp() does; `path` has PATH_MAX bytes. */
+/*
+ * Finds the program as execvp() does; `path`, of PATH_MAX bytes, is where it was found, or sought last.  VR_HELPED also
+ * for a script, and for one that cannot be read.
+ */
 enum vr_program vr_program_kind(const char *name, char *path);
 /* What that means for the program, for people. */
 const char *vr_program_text(enum vr_program kind);

@@ -97,7 +97,10 @@ static bool emulated_number(const char *host, unsigned int *number)
 	return true;
 }
 
-/* The address that stands for the host: that of the map, or of an emulated one.  False: there is none. */
+/*
+ * The address that stands for the host: an IPv4 one that the map gives it without a range, or that of an emulated host.
+ * False: there is none.
+ */
 static bool address_of(const struct vs_env *env, const char *host, struct vs_addr *out)
 {
 	unsigned int number;
@@ -113,7 +116,10 @@ static bool address_of(const struct vs_env *env, const char *host, struct vs_add
 	return emulated_number(host, &number) && vs_emulated_addr(number, out);
 }
 
-/* Makes the program one of the host in --host: 0, or the exit status, after an error line if that has no address. */
+/*
+ * Makes the program, and `env`, one of the host in --host: 0, or the exit status, after an error line if that has no
+ * address, without one if there is no memory.
+ */
 static int set_host(const struct vr_options *o, struct vs_env *env)
 {
 	char text[64];

@@ -102,6 +102,7 @@ static void say(const struct vs_stat_slot *all, uint32_t processes)
 
 /* ---- JSON ---- */
 
+/* Writes a member for JSON, with a comma before it: an object of the reasons whose count is not 0. */
 static void write_reasons(FILE *out, const char *name, const _Atomic uint64_t *v)
 {
 	const char *comma = "";
@@ -117,7 +118,7 @@ static void write_reasons(FILE *out, const char *name, const _Atomic uint64_t *v
 	fputc('}', out);
 }
 
-/* Writes a program's name, which may have any characters, for JSON. */
+/* Writes a program's name, which may have any characters, for JSON, without the quotation marks. */
 static void write_name(FILE *out, const char *name)
 {
 	size_t i;

@@ -368,7 +368,8 @@ void st_set_fd(struct st_stream *s, int fd);
  * st_promote - move the bytes of a stream to a VI
  * @s: in, a stream
  * @host: in, name of the peer's host in the fabric
- * @w: in, the wait object that gets the stream's entries, or NULL for one of its own
+ * @w: in, the wait object that gets the stream's entries, or NULL for one of its own; a stream keeps
+ *	the one of its first attempt
  * @ring_bytes: in, size of the ring of each direction, as in struct st_config; 0 is the default
  *
  * Begins an attempt: a thread of the library opens the NIC, finds the peer and switches both
@@ -637,7 +638,7 @@ void st_close(struct st_stream *s, enum st_close_how how);
  * Ownership: the stream stays the caller's, who holds a reference.
  *
  * Return:
- *  - 0: they are in the memory of the other end, or TCP carries them
+ *  - 0: they are in the memory of the other end, TCP carries them, or the connection was reset
  *  - -EAGAIN: not in that time
  *  - -EBADF: closed, see st_close()
  *  - -ENOTCONN: the stream of a parent process, see st_fork_child(): close the descriptor
@@ -803,10 +804,11 @@ bool st_give_way(void);
  * Ownership: the stream stays the caller's, who holds a reference.
  *
  * Return:
- *  - above 0: events, those of the kernel included
+ *  - above 0: events, those of the kernel included; also if the stream was closed before, or is that
+ *    of a parent process
  *  - -EAGAIN: none until that time
  *  - -EINTR: a signal
- *  - -EBADF: closed before or during the sleep
+ *  - -EBADF: closed during the sleep
  *  - -EMFILE, -ENFILE: no descriptor for the thread: raise the limit
  *  - -EDEADLK: a signal handler interrupted a call of its own thread on this direction: let that
  *    call return first
@@ -823,7 +825,7 @@ int st_sleep(struct st_stream *s, unsigned events, const struct timespec *until)
 
 /**
  * st_wait_create - make a wait object
- * @w: out, the wait object
+ * @w: out, the wait object; not to be used after an error
  *
  * A completion queue and its descriptor. One for each epoll set, and one by itself for each other
  * stream, is a good choice. The descriptor is there before the NIC is open.
@@ -903,7 +905,8 @@ struct st_wait *st_wait_of(struct st_stream *s);
  *
  * Ownership: the wait object stays the caller's.
  *
- * Return: 1: entries came and are taken, look again at each stream by st_arm(); 0: armed.
+ * Return: 1: entries came and are taken, look again at each stream by st_arm(); also in a signal
+ * handler that has interrupted a call of its own thread on `w`. 0: armed.
  *
  * Context: does not block. Thread-safe.
  *
@@ -1113,7 +1116,7 @@ bool st_pollers_on(void);
  *
  * Ownership: given back by st_waker_put().
  *
- * Return: the waker; NULL: no memory, or no descriptor is left, so use st_arm().
+ * Return: the waker; NULL: there is no poller, no memory, or no descriptor is left, so use st_arm().
  *
  * Context: does not block. Thread-safe.
  *
@@ -1224,8 +1227,8 @@ void st_waker_clear(struct st_waker *waker);
  *
  * Ownership: the library keeps a reference to the stream until it has come back.
  *
- * Return: the watch; NULL: it cannot be watched now, as a direction is on TCP or there is no
- * poller: use st_arm().
+ * Return: the watch; NULL: it cannot be watched now, as a direction is on TCP, there is no poller
+ * or memory, or the waker is no longer valid: use st_arm().
  *
  * Context: does not block. Thread-safe.
  *
@@ -1270,7 +1273,8 @@ void st_watch_drop(struct st_watch *watch);
 
 /**
  * st_watch_take - take the streams that have come back
- * @back: in, called for each: `armed` says that its peer rings now, as after st_arm()
+ * @back: in, called for each but those that were dropped: `armed` says that its peer rings now, as
+ *	after st_arm()
  *
  * Takes those of all wakers; other sleepers that may want the news have to be woken by `back`,
  * with st_wake().

@@ -6,8 +6,8 @@
 #include "st_link.h"
 
 /*
- * The connection ends with ECONNRESET here, and by the kernel at the other end; any lock may be held. Only the first
- * call counts.
+ * The connection ends with ECONNRESET here, kept for the program, and by the kernel at the other end; sleepers wake,
+ * and the helper looks at the stream.  Any lock may be held.  Only the first call counts.
  */
 void st_reset(struct st_stream *s);
 /* Keeps an error of the kernel's for the program, unless one is kept already, and wakes sleepers. */

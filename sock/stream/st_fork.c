@@ -119,7 +119,10 @@ static bool is_inside(void)
 	return mine;
 }
 
-/* Sends what is left.  True: nothing of the stream's is lost if the process ends now. */
+/*
+ * Sends what is left.  True: nothing of the stream's is lost if the process ends now, or it was reset.  False also
+ * while another thread sends.
+ */
 static bool is_delivered(struct st_stream *s)
 {
 	bool done;
@@ -146,7 +149,10 @@ static bool is_delivered(struct st_stream *s)
 	return done || atomic_load(&s->dead);
 }
 
-/* The next stream of the list, with a reference that is not given back: the process ends. */
+/*
+ * The stream after `s`, or the first for NULL, with a reference that is not given back: the process ends.  NULL: there
+ * is none.
+ */
 static struct st_stream *next_of(struct st_stream *s)
 {
 	st_lock(&st_process.lock);

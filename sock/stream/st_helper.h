@@ -5,9 +5,11 @@
 
 #include "st_process.h"
 
-/* Starts it if it does not run: 0, -errno. */
+/*
+ * Starts it if it does not run, under the process lock, which it takes: 0, -errno, -EDEADLK where this thread has it.
+ */
 int st_helper_start(void);
-/* Ends it, when it has no closing stream left or at the deadline, and waits for that. */
+/* Ends it, when it has no closing stream left or at the deadline, a time of st_now_ns(), and waits for that. */
 void st_helper_end(uint64_t deadline);
 
 #endif

@@ -22,10 +22,11 @@ void st_rx_leave(struct st_stream *s);
 void st_rx_ends(struct st_stream *s);
 /* Moves `scan` over the records that have come: 0, -EPROTO: a bad one. */
 int st_rx_scan(struct st_stream *s);
-/* Payload that can be read without the kernel. */
+/* Payload that can be read without the kernel: of the stash and, after a scan, of the ring. */
 uint64_t st_rx_own_bytes(struct st_stream *s);
 /*
- * Returns credit if `least` bytes of ring or more were read since; takes tx.  Where no slot is free the helper does so.
+ * In phase UP, returns credit if `least` bytes of ring or more, and some, were read since the last, and rings for it;
+ * takes tx.  Where no slot is free the helper does so.
  */
 void st_rx_credit(struct st_stream *s, uint64_t least);
 /* Reads what has come on either path, without waiting: bytes; 0 at the end; -EAGAIN, or an error, given once. */
@@ -34,20 +35,30 @@ ssize_t st_rx(struct st_stream *s, const struct iovec *iov, int count, int flags
 /* ---- tx, under its lock -------------------------------------------------------------------------------------- */
 
 /*
- * Ring room for payload, the reserve not counted, by the credit that has come; 0 also after bad credit, which resets.
+ * On the ring: its room for payload, the reserve not counted, by the credit that has come; 0 also after bad credit,
+ * which resets.
  */
 uint64_t st_tx_room(struct st_stream *s);
 /* May a sleeper for ST_OUT wake?  On the ring only: false on TCP, where the kernel tells. */
 bool st_tx_writable(struct st_stream *s);
-/* Goes from the ring, or from the way to it, back to TCP, with a mark first; `lazy`: that is sent when more follows. */
+/*
+ * Goes from the ring, or from the way to it, back to TCP, while there is a VI.  The mark is pending then, and goes by
+ * st_tx_push() or before the next bytes; `lazy`: only before these.
+ */
 void st_tx_leave(struct st_stream *s, bool lazy);
 /* Sends what is pending of a token or mark over TCP.  0: nothing is left.  -EAGAIN, or the kernel's error. */
 int st_tx_pending(struct st_stream *s);
-/* Sends the bytes that MSG_MORE kept back, on the present path: 0, -EAGAIN, on TCP also the kernel's error. */
+/*
+ * Sends the bytes that MSG_MORE kept back, on the present path: 0: none is left; -EAGAIN, also on the way to the ring;
+ * on TCP also the kernel's error.
+ */
 int st_tx_release(struct st_stream *s);
 /* Writes the ring's end of the stream, after bytes that were kept back; while there is no room the helper retries. */
 void st_tx_end(struct st_stream *s);
-/* Sends bytes that are pending or were kept back, for the helper: an error is kept for the program. */
+/*
+ * Sends bytes that are pending, but for a lazy mark, or were kept back, for the helper: an error drops them, and but
+ * for -EPIPE is kept for the program.
+ */
 void st_tx_push(struct st_stream *s);
 /*
  * Sends on the present path, without waiting: bytes, which may be fewer; -EAGAIN, also on the way to the ring; -EPIPE;

@@ -5,9 +5,9 @@
 
 #include "st_process.h"
 
-/* Starts those that st_config asks for, unless they run; the NIC is open. */
+/* Starts those that st_config asks for, unless some run; the NIC is open.  After an error there are fewer, or none. */
 void st_pollers_start(void);
-/* Ends them, and waits for that; what they had comes back to nobody. */
+/* Ends them, and waits for that; what they had comes back to nobody, and wakers and watches are no longer valid. */
 void st_pollers_end(void);
 /* In a child of fork(), which has none of them: wakers and watches of the parent are no longer valid. */
 void st_pollers_forked(void);

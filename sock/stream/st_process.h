@@ -61,9 +61,9 @@ static inline void st_count_own(_Atomic uint64_t *counter, uint64_t more)
 			      memory_order_relaxed);
 }
 
-/* Gives a line to st_config.log; does nothing where that is not set. */
+/* Gives a line, cut at 255 bytes, to st_config.log, if that is set; to be called with no lock held. */
 void st_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns the number from which on own descriptors are to lie, out of the program's way. */
+/* Returns the number from which on own descriptors are to lie, out of the program's way but within its limit. */
 int st_low_fd(void);
 
 /*

@@ -44,8 +44,8 @@ int st_quiet_fd(void)
 }
 
 /*
- * Has the set watch the descriptor of w: the next entry makes it readable, or it is so already.  False: it could not,
- * or entries were there, which were taken.
+ * Has the set watch the descriptor of w: the next entry makes it readable, or it is so already.  False: it could not;
+ * or entries were there, which were taken, and it watches all the same.
  */
 static bool watch(struct st_wait *w)
 {

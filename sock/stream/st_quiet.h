@@ -24,7 +24,7 @@ static inline uint64_t st_next_idle(uint64_t now)
 
 /* Makes the descriptor.  Without it, as where none is left, no stream is quiet. */
 void st_quiet_open(void);
-/* Closes the descriptor, and ends the quiet of all streams. */
+/* Closes the descriptor, and ends the quiet of all streams; under the process lock, or in the one thread of a child. */
 void st_quiet_close(void);
 int st_quiet_fd(void); /* readable when st_quiet_step() has something to do */
 

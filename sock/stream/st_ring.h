@@ -63,7 +63,9 @@ static inline uint64_t st_next_position(uint32_t ring_bytes, uint64_t position, 
 				   : position + st_record_bytes(payload);
 }
 
-/* The most payload of a record at a position, up to `room` bytes of ring with its header. */
+/*
+ * The most payload of a record at a position, up to `room` bytes of ring with its header; 0 also if that has no room.
+ */
 static inline uint32_t st_record_fits(uint32_t ring_bytes, uint64_t position, uint64_t room)
 {
 	uint64_t piece = ring_bytes - (position & (ring_bytes - 1));

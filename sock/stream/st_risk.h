@@ -25,7 +25,9 @@ static inline bool st_at_risk(const struct st_stream *s)
 	return !st_link_settled(s->link) || s->link->relayed;
 }
 
-/* From now on a killed process resets the connection; the helper checks when that may end. */
+/*
+ * From now on a killed process resets the connection; the helper checks when that may end.  Does nothing if so already.
+ */
 void st_risk_begin(struct st_stream *s);
 /* All is delivered, or with the kernel: the program's own value is back. */
 void st_risk_end(struct st_stream *s);

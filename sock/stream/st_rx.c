@@ -171,7 +171,10 @@ static void credit_when_due(struct st_stream *s)
 	st_rx_credit(s, 1);
 }
 
-/* Reads from the ring: bytes; 0: none have come, or a bad record has reset the connection.  Takes tx for credit. */
+/*
+ * Reads from the ring: bytes; 0: none have come.  A bad record resets the connection after the bytes before it.  Takes
+ * tx for credit.
+ */
 static ssize_t from_ring(struct st_stream *s, struct cursor *to, int flags)
 {
 	ssize_t bytes = 0;

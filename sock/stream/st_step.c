@@ -138,7 +138,7 @@ static void lost(struct st_stream *s)
 
 /* ---- up ------------------------------------------------------------------------------------------------------ */
 
-/* Makes the wait object, where the program has given none, and its queue. */
+/* Makes the wait object, where the program has given none, and its queue: 0, -errno. */
 static int make_wait(struct st_stream *s)
 {
 	struct st_wait *w = s->wait;
@@ -343,7 +343,10 @@ static uint64_t after_loss(struct st_stream *s, uint64_t now)
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */
 
-/* Ends a closed stream: its copy of the socket, without SO_LINGER's reset if `all` was delivered, and its VI. */
+/*
+ * Ends a closed stream: its copy of the socket, without SO_LINGER's reset if `all` was delivered, and its VI.  Returns
+ * ST_NEVER.
+ */
 static uint64_t finish(struct st_stream *s, bool all)
 {
 	int fd = s->closing_fd;

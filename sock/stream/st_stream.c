@@ -166,7 +166,9 @@ int st_take_error(struct st_stream *s)
 
 /* ---- ends ---------------------------------------------------------------------------------------------------- */
 
-/* Ends sending, once; what cannot be ended at once the helper ends.  Takes tx. */
+/*
+ * Ends sending, once; what cannot be ended at once the helper ends.  0, or -errno of the kernel or the lock.  Takes tx.
+ */
 static int shutdown_send(struct st_stream *s)
 {
 	int rc = st_lock(&s->tx_lock);

@@ -99,7 +99,7 @@ static void take_proof(struct st_stream *s, const struct st_message *m)
 
 /* ---- the reader's side --------------------------------------------------------------------------------------- */
 
-/* Sends YES or NO: 0, -EAGAIN: no slot is free, -EPIPE: broken. */
+/* Under tx: sends YES or NO: 0, -EAGAIN: no slot is free, -EPIPE: broken. */
 static int answer(struct st_stream *s, enum st_message_kind kind)
 {
 	struct st_message m = message(kind);
@@ -210,7 +210,7 @@ static void take_message(struct st_stream *s, const struct st_message *m, uint64
 	}
 }
 
-/* Under rx and tx: moves packets, and acts on all messages that have come. */
+/* Under rx and tx: moves packets, and acts on all messages that have come, up to a bad one. */
 static void take_messages(struct st_stream *s, uint64_t now)
 {
 	struct st_link *l = s->link;
@@ -227,7 +227,7 @@ static void take_messages(struct st_stream *s, uint64_t now)
 		take_message(s, &all[i], now);
 }
 
-/* Sends the proof if it is due; where no slot is free it stays due. */
+/* Under tx: sends the proof if it is due; where no slot is free it stays due. */
 static void prove(struct st_stream *s)
 {
 	struct st_message m = message(ST_MSG_PROOF);
@@ -278,7 +278,10 @@ static void ring_late(struct st_stream *s, struct st_link *l)
 	}
 }
 
-/* Does the work that is late: completions, rings, what MSG_MORE kept back, and whether bytes are still at risk. */
+/*
+ * Under rx and tx: does the work that is late: completions, rings, bytes that wait for TCP, and whether some are still
+ * at risk.
+ */
 static void settle(struct st_stream *s)
 {
 	struct st_link *l = s->link;
@@ -291,7 +294,9 @@ static void settle(struct st_stream *s)
 	st_risk_check(s);
 }
 
-/* Under rx and tx: nothing has moved since the last look, and nothing is left to do. */
+/*
+ * Under rx and tx: nothing has moved since the last look, and nothing is left to do.  Notes the positions for the next.
+ */
 static bool is_quiet(struct st_stream *s)
 {
 	struct st_link *l = s->link;

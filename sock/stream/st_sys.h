@@ -28,7 +28,7 @@ struct st_lock {
 
 #define ST_LOCK_WAITED UINT64_C(1)
 
-/* Takes the lock, and sleeps until it can. */
+/* Takes the lock, which this thread does not have, and sleeps until it can. */
 void st_lock_slow(struct st_lock *lock);
 /* Wakes one thread that waits for the lock, which is free already. */
 void st_unlock_slow(struct st_lock *lock);
@@ -77,9 +77,10 @@ static inline void st_unlock(struct st_lock *lock)
 
 /* The time of CLOCK_MONOTONIC. */
 uint64_t st_now_ns(void);
+/* A number from the kernel's generator; never fails. */
 uint64_t st_random64(void);
 
-/* Like sendmsg() and recvmsg(), but these never wait, raise no SIGPIPE, and return -errno in place of -1. */
+/* Like sendmsg() and recvmsg() of bytes alone, but these never wait, raise no SIGPIPE, and return -errno, not -1. */
 ssize_t st_sys_send(int fd, const struct iovec *iov, int count, int flags);
 ssize_t st_sys_recv(int fd, const struct iovec *iov, int count, int flags);
 int st_sys_shutdown(int fd, int how);
@@ -87,16 +88,17 @@ int st_sys_close(int fd);
 /* A copy with a number from `least` on where one is left, and any other where not; closed by exec. */
 int st_sys_dup(int fd, int least);
 int st_sys_ioctl_int(int fd, unsigned long what, int *value);
-int st_sys_error(int fd); /* SO_ERROR, taken off */
+int st_sys_error(int fd); /* SO_ERROR, taken off: positive, or 0, also if it cannot be had */
 /* Makes the kernel reset the connection now; `fd` stays open.  Returns 0 or -errno. */
 int st_sys_reset(int fd);
 int st_sys_get_linger(int fd, struct linger *linger);
 int st_sys_set_linger(int fd, const struct linger *linger);
-int st_sys_linger_reset(int fd); /* the last close resets it */
+int st_sys_linger_reset(int fd); /* SO_LINGER {1, 0}: the last close resets the connection */
 bool st_sys_peer_ended(int fd);	 /* the kernel has the peer's FIN, or a reset */
-int st_sys_room(int fd);	 /* of the send buffer, about */
+int st_sys_room(int fd);	 /* free bytes of the send buffer, about; 0 also after an error */
+/* As ppoll() without a mask, but -errno, not -1. */
 int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeout);
-int st_sys_processors(void); /* those that this thread may run on */
+int st_sys_processors(void); /* how many this thread may run on; 0: unknown */
 /* A new eventfd or set of epoll, whose number is from `least` on where one is left. */
 int st_sys_eventfd(int least);
 int st_sys_epoll(int least);
@@ -104,7 +106,9 @@ int st_sys_epoll_add(int set, int fd); /* for EPOLLIN */
 /* As st_sys_epoll_add(), for one event, until it is called again; st_sys_epoll_take() gives `data`. */
 int st_sys_epoll_want(int set, int fd, void *data);
 int st_sys_epoll_drop(int set, int fd);
-/* Gives the `data` of descriptors that are readable, without waiting, at most `max` of them: the count, or -errno. */
+/*
+ * Gives the `data` of readable descriptors, without waiting, of at most `max` and of at most 16: the count, or -errno.
+ */
 int st_sys_epoll_take(int set, void **data, int max);
 /* Makes the eventfd readable; st_sys_clear() ends that. */
 void st_sys_signal(int eventfd);

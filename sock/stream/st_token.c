@@ -9,7 +9,7 @@
 #define TOKEN_NS 1000000000u
 #define HALF 8u /* of a token */
 
-/* Makes room for `more` bytes at the end of the stash, which may move. */
+/* Makes room for `more` bytes at the end of the stash, which may move: 0, or -ENOMEM, and it is as before. */
 static int stash_room(struct st_stream *s, uint32_t more)
 {
 	uint32_t used = s->rx.stash_end - s->rx.stash_at;
@@ -48,7 +48,10 @@ static ssize_t from_kernel(struct st_stream *s, void *to, size_t bytes)
 	return n;
 }
 
-/* TCP's bytes before the token go to the stash; true: all of them are there. */
+/*
+ * TCP's bytes before the token go to the stash; true: all of them are there.  False: not yet; or TCP has ended, so that
+ * the reader is back there; or the connection was reset for want of memory.
+ */
 static bool take_before(struct st_stream *s)
 {
 	while (s->rx.tcp_bytes < s->rx.until) {

@@ -179,7 +179,10 @@ static bool start_over(struct st_stream *s, struct st_link *l)
 	return s->tx.acked != s->tx.position || st_link_record(s, l, ST_REC_OVER, NULL, 0, 0) == 0;
 }
 
-/* Room for one more record, with the end of the ring passed: its payload, or 0. */
+/*
+ * Makes room for one more record, and passes the end of the ring by an empty one: the most payload of the record.  0:
+ * no room, no slot, or bad credit, which resets.
+ */
 static uint32_t next_fits(struct st_stream *s, struct st_link *l, size_t left)
 {
 	/* Only for short records: long ones need all of the ring. */
@@ -268,7 +271,10 @@ static uint32_t can_copy(const struct st_link *l, uint32_t bytes)
 	return bytes < room ? bytes : room;
 }
 
-/* Writes records from iov at `skip`, of which `left` bytes are to go, and rings: bytes, at least one, or -EAGAIN. */
+/*
+ * Writes records from iov at `skip`, of which `left` bytes are to go, and rings: bytes, at least one, or -EAGAIN, also
+ * if the VI is broken.
+ */
 static ssize_t some_records(struct st_stream *s, struct st_link *l, const struct iovec *iov,
 			    size_t skip, size_t left)
 {

@@ -27,7 +27,7 @@ int st_wait_new(struct st_wait **out)
 	return 0;
 }
 
-/* Makes the descriptor that a wait object has before it has a queue. */
+/* Makes the descriptor that a wait object has before it has a queue: 0, -errno. */
 static int make_epoll(struct st_wait *w)
 {
 	int fd = st_sys_epoll(st_low_fd());

@@ -51,7 +51,7 @@ struct st_message {
 
 static_assert(sizeof(struct st_message) == 40, "a message");
 
-/* The kind, or -EPROTO; -EPROTONOSUPPORT: another version. */
+/* The kind, or -EPROTO: malformed, or of another length; -EPROTONOSUPPORT: another version. */
 int st_message_check(const struct st_message *m, size_t bytes);
 
 /* ---- the token and the mark, on TCP -------------------------------------------------------------------------- */
@@ -80,7 +80,10 @@ enum { ST_ARM_DATA, ST_ARM_ROOM };
 
 #define ST_DISCRIMINATOR_BYTES 39
 
-/* The discriminator that identifies this connection to VipConnectPeerRequest(); -EOPNOTSUPP. */
+/*
+ * The discriminator of one end of this connection, whose role it is, for VipConnectPeerRequest(): 0; -EOPNOTSUPP:
+ * neither IPv4 nor IPv6, or it is connected to itself.
+ */
 int st_discriminator(const struct st_origin *o, enum st_role role,
 		     uint8_t out[ST_DISCRIMINATOR_BYTES]);
 

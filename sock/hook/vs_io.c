@@ -56,6 +56,7 @@ static int rest_init(struct rest *r, const struct iovec *v, size_t n)
 	return 0;
 }
 
+/* Advances a rest by bytes that have moved. */
 static void rest_take(struct rest *r, size_t bytes)
 {
 	r->left -= bytes;
@@ -67,7 +68,7 @@ static void rest_take(struct rest *r, size_t bytes)
 	}
 }
 
-/* The buffers of a begun rest, at most `max`. */
+/* Copies the buffers of a begun rest, at most `max`; how many. */
 static int rest_vector(const struct rest *r, struct iovec *v, int max)
 {
 	int i, n = r->n < (size_t)max ? (int)r->n : max;
@@ -99,6 +100,7 @@ static int take_error(struct vs_obj *o)
 
 #define VECTOR 16
 
+/* Receives into the first of `r`, and does not advance it.  Returns what st_recv() does. */
 static ssize_t recv_some(struct st_stream *s, const struct rest *r, int flags)
 {
 	struct iovec v[VECTOR];
@@ -117,7 +119,7 @@ static ssize_t send_some(struct st_stream *s, const struct rest *r, int flags)
 	return st_send(s, v, n, flags & MSG_MORE);
 }
 
-/* No more will come than is there.  For a stream on TCP the kernel tells that. */
+/* True: no more will come than is there.  For a stream on TCP the kernel tells that. */
 static bool has_ended(struct st_stream *s, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
@@ -143,7 +145,10 @@ static int wait_more(struct st_stream *s, int fd, size_t have, const struct time
 	return !until && vs_restarts(interrupts) ? 0 : -EINTR;
 }
 
-/* A peek takes nothing, so what it has found is asked for again until there is enough. */
+/*
+ * Receives with MSG_PEEK: bytes, 0 at the end, or -errno.  A peek takes nothing, so what it has found is asked for
+ * again until there is enough.
+ */
 static ssize_t peek(struct vs_obj *o, struct st_stream *s, int fd, const struct rest *r, int flags,
 		    size_t target, bool wait)
 {
@@ -351,7 +356,10 @@ static ssize_t give(struct vs_obj *o, struct st_stream *s, struct rest *r, int f
 	return n;
 }
 
-/* MSG_OOB: sends by the kernel, once the stream is back on TCP; -1 and EAGAIN if that takes too long. */
+/*
+ * MSG_OOB: sends by the kernel, once the stream is back on TCP for ever; -1 and EAGAIN if that takes too long, a second
+ * where the call may wait.
+ */
 static ssize_t urgent_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags)
 {
 	bool wait = may_wait(o, fd, flags);

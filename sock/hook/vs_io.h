@@ -8,7 +8,11 @@
 
 #include "vs_obj.h"
 
-/* -1 and errno, or bytes.  The fields of the message are set that the kernel sets for TCP. */
+/*
+ * As the calls: bytes, or -1 and errno, first an error that a call has kept which had moved bytes; SIGPIPE is sent.
+ * The fields of the message are set that the kernel sets for TCP.  A stream ignores control data and the address;
+ * MSG_OOB moves it to the kernel.
+ */
 ssize_t vs_io_recv(struct vs_obj *o, int fd, struct msghdr *m, int flags);
 ssize_t vs_io_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags);
 

@@ -72,7 +72,10 @@ static void sock_end(struct vs_obj *o)
 		st_put(s);
 }
 
-/* Gives the descriptor an object, with a reference for the caller; NULL: no memory. */
+/*
+ * Gives the descriptor an object, with a reference for the caller.  NULL: no memory, the number is too high, or a
+ * signal handler has interrupted a use of the table.
+ */
 static struct vs_obj *add(int fd, enum vs_state state, bool nonblock)
 {
 	struct vs_obj *o = vs_obj_create(VS_SOCKET, sock_end);
@@ -103,6 +106,7 @@ void vs_sock_made(int fd, int family, int type, int protocol)
 
 /* ---- becoming connected ---- */
 
+/* Asks the kernel for both addresses, for `k` and `origin`.  False: it is not connected, or neither IPv4 nor IPv6. */
 static bool addresses(struct vs_sock *k, int fd, struct st_origin *origin)
 {
 	socklen_t n = sizeof(origin->remote), m = sizeof(origin->local);
@@ -114,7 +118,10 @@ static bool addresses(struct vs_sock *k, int fd, struct st_origin *origin)
 	       vs_addr_of((struct sockaddr *)&origin->local, m, &k->local);
 }
 
-/* Under settle_lock: decides once whether a connection may be promoted, makes its stream, promotes an eager one. */
+/*
+ * Under settle_lock: decides once whether a connection may be promoted, makes its stream, promotes an eager one that
+ * was not accepted.  One without addresses stays with the kernel.
+ */
 static void connected(struct vs_obj *o, int fd)
 {
 	struct st_origin origin = { .size = sizeof(origin),
@@ -166,7 +173,10 @@ static void settle_end(void)
 	atomic_store(&settles, false);
 }
 
-/* Completes a socket that was connecting if it is connected now, under settle_lock; leaves errno alone. */
+/*
+ * Completes a socket that was connecting if it is connected now; takes settle_lock, and in a handler that has
+ * interrupted this thread there leaves the socket to the kernel for ever.  Leaves errno alone.
+ */
 static void settle(struct vs_obj *o, int fd)
 {
 	struct sockaddr_storage a;
@@ -209,7 +219,10 @@ void vs_sock_connect(struct vs_obj *o, int fd, int error)
 		settle(o, fd);
 }
 
-/* An accepted connection has the options of its listener. */
+/*
+ * An accepted connection has its listener's low-water mark, time-outs and TCP_CORK, and is barred if an option barred
+ * that.
+ */
 static void inherit(struct vs_sock *k, struct vs_sock *from)
 {
 	k->low_water = atomic_load(&from->low_water);

@@ -17,13 +17,14 @@
 #include "vs_obj.h"
 
 /*
- * After socket(), accept(): gives the descriptor an object if it is a TCP socket that matters; one that was accepted
- * has its listener's options, and is connected.
+ * After socket(), accept(): gives the descriptor an object if it is a TCP socket, and some connection may be promoted
+ * or statistics are asked for; one that was accepted has its listener's options, and is connected.  vs_sock_accepted()
+ * does not ask whether it is TCP: vs_sock_listener() does.
  */
 void vs_sock_made(int fd, int family, int type, int protocol);
 void vs_sock_accepted(int listener, int fd, bool nonblock);
 
-/* Whether accept() on it gives TCP connections that matter. */
+/* Whether accept() on it gives TCP connections, and some may be promoted or statistics are asked for.  errno stays. */
 bool vs_sock_listener(int fd);
 
 /*
@@ -32,12 +33,12 @@ bool vs_sock_listener(int fd);
  */
 void vs_sock_connect(struct vs_obj *o, int fd, int error);
 
-/* After listen(): the socket stays with the kernel. */
+/* After listen(): the socket stays with the kernel for ever. */
 void vs_sock_listens(int fd);
 
 /*
  * The stream of a socket, made now if it has become connected since the last call; NULL: it is the kernel's.  With the
- * policy `eager` the first call promotes it, and waits for that.
+ * policy `eager` the first call promotes it, and waits for that, 0.2 s at most.
  */
 struct st_stream *vs_sock_stream(struct vs_obj *o, int fd);
 
@@ -52,10 +53,11 @@ void vs_sock_close(struct vs_obj *o, int fd);
 
 /*
  * In a signal handler that has interrupted a use of the socket, or of any set: closes one descriptor as vs_sock_close()
- * does, but once that use is over.  Gets the caller's reference.  False: vs_sock_close() may be called.
+ * does, but once that use is over.  Gets the caller's reference.  False: there is no such use, so that vs_sock_close()
+ * may be called; the caller keeps its reference.
  */
 bool vs_sock_close_late(struct vs_obj *o, int fd);
-/* This thread is in the middle of a call of the stream's, or may be. */
+/* True: this is a signal handler, and the thread is in the middle of a call of the stream's, or may be. */
 bool vs_sock_interrupted(struct vs_obj *o);
 /* As vs_sock_interrupted(), of any socket of the table. */
 bool vs_sock_any_interrupted(void);

@@ -117,8 +117,9 @@ void vs_sock_bar(struct vs_obj *o, enum vs_why why)
 }
 
 /*
- * True: another process, or code that calls the kernel, may use the descriptor, or no wait helps: not the direction in
- * which bytes of the VI are unread, or in which the stream has ended there, nor a stream that is over.
+ * True: nothing is left to wait for before another process, or code that calls the kernel, uses the descriptor; or no
+ * wait helps: not for the direction in which bytes of the VI are unread, or in which the stream has ended there, nor
+ * for a stream that is over.  Gives the kernel what was kept back.
  */
 static bool is_settled(struct st_stream *s)
 {

@@ -8,7 +8,7 @@
 /* Whether a promotion was ever tried in this process. */
 bool vs_sock_any_asked(void);
 
-/* The stream moved bytes: promotes it when that is due. */
+/* The stream moved so many more bytes: counts them for the policy, and promotes it when that is due. */
 void vs_sock_moved(struct vs_obj *o, bool sent, size_t bytes);
 /*
  * Begins to move a connected socket from TCP to a VI, and does not wait: TCP carries its bytes until the peer has
@@ -17,12 +17,12 @@ void vs_sock_moved(struct vs_obj *o, bool sent, size_t bytes);
  */
 void vs_sock_promote(struct vs_obj *o);
 /*
- * The first use of a socket that is promoted eagerly waits until that is done: programs under test
- * whose connections are short would else prove nothing about VIs.
+ * The first use of a socket that is promoted eagerly waits until that is done or over, 0.2 s at most: programs under
+ * test whose connections are short would else prove nothing about VIs.  errno stays.
  */
 void vs_sock_wait_promoted(struct vs_obj *o, int fd);
 
-/* It has a VI, or may get one. */
+/* It has a VI, or may get one; not a stream of the parent's in a child. */
 bool vs_sock_uses_vi(struct vs_obj *o);
 
 /*

@@ -10,6 +10,7 @@
 
 #define RING_LEAST 65536u /* where the window has no more left */
 
+/* Posts receive `i`; if that fails the VI is marked as broken, and the helper is not told. */
 static void post_recv(struct st_link *l, unsigned i)
 {
 	VIP_DESCRIPTOR *d = &l->block->recvs[i];
@@ -141,6 +142,7 @@ static void take_recv(struct st_stream *s, struct st_link *l, unsigned i)
 	post_recv(l, i);
 }
 
+/* Notes a completed send for st_link_reap(); one with an error breaks the VI. */
 static void take_send(struct st_stream *s, struct st_link *l, unsigned i)
 {
 	if (l->block->sends[i].CS.Status & VIP_STATUS_ERROR_MASK)

@@ -8,9 +8,13 @@
 /* Makes memory and VI, and posts the receives; the ring may get smaller than `ring_bytes`: 0, -ENOBUFS. */
 int st_link_create(struct st_stream *s, uint32_t ring_bytes, VIP_CQ_HANDLE cq,
 		   struct st_link **out);
-/* The VI is disconnected; its descriptors are taken.  The ring stays. */
+/*
+ * Takes all descriptors of the VI, under rx, tx and the lock of its wait object.  The VI was disconnected before, since
+ * that may wait; else this does so.  The ring stays.
+ */
 void st_link_cut(struct st_link *l);
-void st_link_destroy(struct st_link *l); /* after st_link_cut() */
+/* Frees the VI and all its memory, after st_link_cut().  Accepts NULL. */
+void st_link_destroy(struct st_link *l);
 
 /*
  * Handles a completed descriptor that was taken from a queue of the VI, and lists the stream for st_wait_take(); under
@@ -18,7 +22,8 @@ void st_link_destroy(struct st_link *l); /* after st_link_cut() */
  */
 void st_link_entry(struct st_stream *s, struct st_link *l, VIP_DESCRIPTOR *d, bool recv);
 /*
- * Takes completed receives, which moves packets; takes the wait object's lock.  Any thread that keeps the link alive.
+ * Takes completed receives, which moves packets; takes the wait object's lock, and does nothing in a handler that has
+ * interrupted its holder.  Any thread that keeps the link alive.
  */
 void st_link_progress(struct st_stream *s, struct st_link *l);
 

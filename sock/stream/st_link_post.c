@@ -8,7 +8,7 @@
 
 #define BIG_WAIT_NS 1000000000u
 
-/* Returns the descriptor for the next post(), which alone moves send_head. */
+/* Returns the descriptor for the next post(), which alone moves send_head; after room_for(). */
 static inline VIP_DESCRIPTOR *next_send(struct st_link *l, enum st_send_use use)
 {
 	unsigned i = l->send_head % ST_SENDS;
@@ -23,6 +23,7 @@ static inline uint8_t *slot_of(struct st_link *l)
 	return l->block->slots[l->send_head % ST_SENDS];
 }
 
+/* Sees to a free descriptor for next_send(): 0, -EAGAIN: there is none, -EPIPE: broken. */
 static inline int room_for(struct st_stream *s, struct st_link *l)
 {
 	if (st_unlikely(atomic_load_explicit(&l->broken, memory_order_relaxed)))
@@ -44,6 +45,7 @@ static int post(struct st_stream *s, struct st_link *l, VIP_DESCRIPTOR *d)
 	return 0;
 }
 
+/* Fills a descriptor for a send of one local segment. */
 static inline void fill(VIP_DESCRIPTOR *d, uint16_t control, uint32_t immediate, const void *from,
 			VIP_MEM_HANDLE handle, uint32_t bytes)
 {
@@ -56,6 +58,7 @@ static inline void fill(VIP_DESCRIPTOR *d, uint16_t control, uint32_t immediate,
 	d->DS[0].Local = (VIP_DATA_SEGMENT){ { (uintptr_t)from }, handle, bytes };
 }
 
+/* Fills one for an RDMA write or read, by `control`, of one local segment; the immediate data is left as it was. */
 static inline void fill_remote(VIP_DESCRIPTOR *d, uint16_t control, const void *local,
 			       VIP_MEM_HANDLE handle, uint32_t bytes, uint64_t remote,
 			       uint32_t remote_handle)
@@ -129,6 +132,7 @@ int st_link_read_back(struct st_stream *s, struct st_link *l, unsigned kind)
 	return post(s, l, d);
 }
 
+/* Copies `bytes` bytes from iov, which has as many after `skip`. */
 static void gather(uint8_t *to, const struct iovec *iov, size_t skip, uint32_t bytes)
 {
 	for (; bytes > 0; iov++) {

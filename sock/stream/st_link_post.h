@@ -9,7 +9,7 @@
 int st_link_send(struct st_stream *s, struct st_link *l, const struct st_message *m);
 /* Sends the other end the wake that it has armed for: kind ST_ARM_DATA or ST_ARM_ROOM. */
 int st_link_wake(struct st_stream *s, struct st_link *l, unsigned kind);
-/* Writes `bytes` of words into the peer's struct st_words at `at`. */
+/* Writes `bytes` of words into the peer's struct st_words at `at`, once its greeting has come, as for those below. */
 int st_link_word(struct st_stream *s, struct st_link *l, size_t at, const void *words,
 		 uint32_t bytes);
 /* Reads the own arm word of this kind back from the peer; when that has completed the peer is sure to see the arm. */
@@ -17,7 +17,8 @@ int st_link_read_back(struct st_stream *s, struct st_link *l, unsigned kind);
 
 /*
  * Writes a record at tx.position, and moves that: up to ST_BOUNCE bytes, copied from iov at `skip`, for a slot, and
- * more where that slot and those after it are free.  Returns as st_link_send().
+ * more where that slot and those after it are free.  The caller has seen to room in the ring, and rings afterwards.
+ * Returns as st_link_send().
  */
 int st_link_record(struct st_stream *s, struct st_link *l, enum st_record_kind kind,
 		   const struct iovec *iov, size_t skip, uint32_t bytes);
@@ -36,7 +37,10 @@ static inline void st_link_lent(const void *from, VIP_MEM_HANDLE handle)
 int st_link_big(struct st_stream *s, struct st_link *l, const void *from, VIP_MEM_HANDLE handle,
 		uint32_t bytes);
 
-/* Looks at the arm words, and rings where the other end asked for it; after the writes that it is to tell of. */
+/*
+ * Looks at the arm word of this kind, and rings where the other end asked for it; after the writes that it is to tell
+ * of.  Where no descriptor is free the helper rings later.
+ */
 void st_link_ring(struct st_stream *s, struct st_link *l, unsigned kind);
 
 #endif

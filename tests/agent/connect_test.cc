@@ -641,11 +641,13 @@ TEST_F(LinkDown, WhileTheClientMaps)
 	ASSERT_EQ(m.type, W_ARRIVED);
 	s.accept(m.as<w_arrived>().conn, 3);
 	ASSERT_EQ(c.recv().type, W_LINKED);
+	ASSERT_EQ(s.recv().type, W_LINKED);
 	cut();
-	m = c.recv();
-	ASSERT_EQ(m.type, W_LOST);
-	EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
-	refused(s.recv(), 3);
+	for (Client *end : { &c, &s }) {
+		m = end->recv();
+		ASSERT_EQ(m.type, W_LOST);
+		EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
+	}
 }
 
 TEST_F(LinkDown, WhenConnectedAndUpAgain)

@@ -569,9 +569,10 @@ TEST_P(Severed, AnAcceptedRequest)
 {
 	Pair p = link_up();
 
+	EXPECT_EQ(s->recv().type, W_LINKED);
 	cut();
 	lost(c->recv(), p.client_conn, W_LOST_LINK);
-	refused(s->recv(), 3, W_NOT_REACHABLE);
+	lost(s->recv(), p.server_conn, W_LOST_LINK);
 	c->conn(W_CONFIRM, p.client_conn);
 }
 

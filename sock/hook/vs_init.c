@@ -219,15 +219,19 @@ void vs_give_kernel(int fd, enum vs_why why)
 int vs_close_all(unsigned int from, unsigned int to, int flags)
 {
 	unsigned int ours = (unsigned int)vs_ours_from;
-	DIR *d = vs_sock_any_asked() && to >= ours ? opendir("/proc/self/fd") : NULL;
 	struct dirent *e;
 	int fd, have, rc = 0;
+	DIR *d;
 
-	if (!d)
+	if (!vs_sock_any_asked() || to < ours)
 		return vs_real.close_range(from, to, flags);
+	/* First: the folder's own descriptor may be among these numbers. */
 	if (from < ours)
 		rc = vs_real.close_range(from, ours - 1, flags);
-	while (rc == 0 && (e = readdir(d)) != NULL) {
+	d = rc == 0 ? opendir("/proc/self/fd") : NULL;
+	if (!d)
+		return rc == 0 ? vs_real.close_range(from < ours ? ours : from, to, flags) : rc;
+	while ((e = readdir(d)) != NULL) {
 		fd = (int)strtol(e->d_name, NULL, 10);
 		if (e->d_name[0] == '.' || fd < vs_ours_from || (unsigned int)fd < from ||
 		    (unsigned int)fd > to || fd == dirfd(d))

@@ -357,18 +357,24 @@ static void cloned(void)
 static void closes_all(void)
 {
 	struct rlimit files;
-	int last, fd, end = 500;
+	int last, fd, among, end = 500, library = 1000;
 
 	/* If few descriptors are allowed, those of the library begin in the middle of the range. */
 	CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
 	if (files.rlim_cur / 2 < (rlim_t)end)
 		end = (int)(files.rlim_cur / 2);
+	if (files.rlim_cur / 2 < (rlim_t)library)
+		library = (int)(files.rlim_cur / 2);
 	exchange_until_promoted();
+	fd = open("/dev/null", O_RDONLY);
+	among = fcntl(fd, F_DUPFD, library + 100); /* the program's, among those of the library */
+	CHECK(fd >= 0 && among > library);
 	last = one > other ? one : other;
 	CHECK(close_range((unsigned int)last + 1, ~0u, 0) == 0);
 	exchange(100);
 	for (fd = last + 1; fd < end; fd++)
 		CHECK(syscall(SYS_fcntl, fd, F_GETFD) == -1 && errno == EBADF);
+	CHECK(syscall(SYS_fcntl, among, F_GETFD) == -1 && errno == EBADF);
 	make_pair();
 	exchange_until_promoted();
 }

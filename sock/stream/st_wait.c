@@ -40,13 +40,16 @@ static int make_epoll(struct st_wait *w)
 
 int st_wait_create(struct st_wait **out)
 {
-	int rc = st_wait_new(out);
+	struct st_wait *w;
+	int rc = st_wait_new(&w);
 
 	if (rc != 0)
 		return rc;
-	rc = make_epoll(*out);
+	rc = make_epoll(w);
 	if (rc != 0)
-		st_wait_put(*out);
+		st_wait_put(w);
+	else
+		*out = w;
 	return rc;
 }
 

@@ -81,10 +81,8 @@ static int welcome_head(struct boot_wire_head *head, int fds[2])
 	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 		return -EPROTO;
 	if (c->cmsg_len < CMSG_LEN(2 * sizeof(int))) {
-		if (c->cmsg_len == CMSG_LEN(sizeof(int))) {
+		if (c->cmsg_len == CMSG_LEN(sizeof(int)))
 			memcpy(fds, CMSG_DATA(c), sizeof(int));
-			close(fds[0]);
-		}
 		return -EMFILE; /* the kernel leaves out what the process has no room for */
 	}
 	memcpy(fds, CMSG_DATA(c), 2 * sizeof(int));

@@ -138,11 +138,12 @@ static _Noreturn void become(const struct run_job *job, const struct run_far *fa
 static int start(struct run_job *job, struct run_far *far)
 {
 	pid_t parent = getpid();
-	int fds[2];
+	int fds[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
 		return -errno;
 	far->pid = fork();
+	err = far->pid < 0 ? -errno : -ENOMEM;
 	if (far->pid == 0)
 		become(job, far, fds[1], parent);
 	close(fds[1]);
@@ -151,7 +152,7 @@ static int start(struct run_job *job, struct run_far *far)
 	if (far->link == NULL) {
 		close(fds[0]);
 		far->pid = far->pid > 0 ? far->pid : 0;
-		return -ENOMEM;
+		return err;
 	}
 	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	job->running += far->n_pes;

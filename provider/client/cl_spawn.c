@@ -237,6 +237,11 @@ static int wait_ready(int fd, char *error)
 	int rc;
 
 	rc = u_poll(&pfd, 1, deadline);
+	if (rc < 0) {
+		cl_error(error, "viaductd was started; waiting for it failed: %s",
+			 u_fd_error(-rc, text));
+		return rc;
+	}
 	if (rc == 0) {
 		cl_error(error,
 			 "viaductd was started but did not listen within %d s; try "

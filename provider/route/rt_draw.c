@@ -320,9 +320,9 @@ static unsigned int neighbour_emit(struct drawing *d, struct sink *s, unsigned i
 				     p->name, (int)LABEL_MAX, host_name(d, p->peer.host, own),
 				     port_mark(d, host, port) ? "" : " x");
 	if (column + len > COLUMNS) {
-		emit(s, ",\n     ");
+		emit(s, port > 1 ? ",\n     " : "\n     ");
 		emit(s, "%s", item + (port > 1 ? 1 : 0));
-		return len + 5;
+		return len + 5 - (port > 1 ? 1 : 0);
 	}
 	emit(s, "%s", item);
 	return column + len;

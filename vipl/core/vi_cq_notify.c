@@ -31,12 +31,13 @@ U_COLD void vi_cq_alert(struct vi_cq *cq)
 {
 	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	const uint64_t one = 1;
+	int before = errno;
 
 	if (atomic_exchange_explicit(&cq->fd_armed, 0, memory_order_acquire) != 0) {
 		vi_cq_disarm(cq, 1);
 		/* It fails only when the counter is full: then the descriptor is readable anyway. */
 		if (write(cq->event_fd, &one, sizeof(one)) < 0)
-			errno = 0;
+			errno = before;
 	}
 	if (atomic_load_explicit(&cq->armed, memory_order_relaxed) != 0)
 		vi_event_ready(cq->nic, &cq->ready);
@@ -109,14 +110,14 @@ int vi_cq_fd(struct vi_cq *cq, int *fd_out)
 int vi_cq_arm(struct vi_cq *cq)
 {
 	uint64_t count;
-	int fd;
+	int fd, before = errno;
 	int err = vi_cq_fd(cq, &fd);
 
 	if (err != 0)
 		return err;
 	/* Nothing to read is the usual case. */
 	if (read(fd, &count, sizeof(count)) < 0)
-		errno = 0;
+		errno = before;
 	count_armed(cq);
 	if (atomic_exchange_explicit(&cq->fd_armed, 1, memory_order_release) != 0)
 		vi_cq_disarm(cq, 1);

@@ -182,8 +182,9 @@ static int relay_cpus_check(struct vd_options *o)
 	cpu_set_t set;
 	uint32_t i;
 
+	o->cfg.relay_cpus = o->relay_cpus;
 	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		return 0;
+		return 0; /* the kernel has more processors than the set: it checks when the threads start */
 	for (i = 0; i < o->cfg.relay_cpu_count; i++) {
 		if (CPU_ISSET((size_t)o->relay_cpus[i], &set))
 			continue;
@@ -194,7 +195,6 @@ static int relay_cpus_check(struct vd_options *o)
 			    o->relay_cpus_text, o->relay_cpus[i], CPU_COUNT(&set));
 		return -EINVAL;
 	}
-	o->cfg.relay_cpus = o->relay_cpus;
 	return 0;
 }
 

@@ -22,14 +22,16 @@
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
 
 static _Atomic(struct ag_agent *) running;
+static _Atomic(bool) stop_asked;
 static _Atomic(bool) time_used; /* SIGXCPU has come */
 
-/* Ends the agent in order, if one runs; a signal that comes before that has no effect. */
+/* Ends the agent in order; a signal that comes while it is made ends it when it begins to run. */
 static void on_signal(int sig)
 {
 	struct ag_agent *a = running;
 	int saved = errno;
 
+	stop_asked = true;
 	if (a != NULL)
 		ag_stop(a);
 	errno = saved;
@@ -109,6 +111,8 @@ static int serve(struct vd_options *o)
 		return EXIT_FAIL;
 	}
 	running = a;
+	if (stop_asked)
+		ag_stop(a);
 	/* If a program waits at the ready descriptor, the service manager is that program's, not the agent's. */
 	if (o->ready_fd < 0)
 		vd_manager_ready();

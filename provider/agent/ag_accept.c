@@ -158,7 +158,7 @@ static void drop_silent(struct ag_agent *a, uid_t uid)
  */
 static void client_admit(struct ag_agent *a, int sock)
 {
-	struct ucred cred;
+	struct ucred cred = { .uid = (uid_t)-1 };
 	char text[128];
 	int rc;
 
@@ -231,6 +231,9 @@ void ag_accept(struct ag_agent *a)
 			accept_starved(a, errno);
 			return;
 		} else if (errno != ECONNABORTED && errno != EINTR) {
+			if (errno != EAGAIN)
+				accept_later(
+					a); /* the kernel has no memory: the loop must not spin */
 			return;
 		}
 	}

@@ -74,6 +74,8 @@ void ag_cable_accept(struct ag_link *l)
 		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP], "link %s stays down: %s",
 				  l->port->limits.name, u_fd_error(errno, text));
 		accept_later(l);
+	} else if (errno == ENOMEM || errno == ENOBUFS) {
+		accept_later(l);
 	}
 }
 

@@ -36,8 +36,8 @@ static int patience_ms(const struct round *r)
 
 /*
  * Ends a call that is on no list, with its result: calls `visit`, then closes the connection, unless `visit` has set
- * its `sock` to -1, or the socket of a call that failed.  Returns what `visit` returned.  A visit may take long, as that
- * of an agent that is silent after its greeting; nothing is read meanwhile, so the other calls get that time in
+ * its `sock` to -1, or the socket of a call that failed.  Returns what `visit` returned.  A visit may take long, as
+ * that of an agent that is silent after its greeting; nothing is read meanwhile, so the other calls get that time in
  * addition.
  */
 static int call_end(struct round *r, struct cl_call *c, int rc, struct cl_greeted *g)

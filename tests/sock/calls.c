@@ -262,7 +262,8 @@ static void control_data(void)
 	  known = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(int)),
 			     .cmsg_level = SOL_SOCKET,
 			     .cmsg_type = SCM_RIGHTS } };
-	struct iovec bytes[3] = { { "a", 1 }, { "bc", 2 }, { "def", 3 } };
+	char text[] = "abcdef";
+	struct iovec bytes[3] = { { text, 1 }, { text + 1, 2 }, { text + 3, 3 } };
 	struct mmsghdr m[3] = { 0 };
 	char got[7] = "";
 	int i;
@@ -279,7 +280,7 @@ static void control_data(void)
 	CHECK(sendmmsg(one, m + 1, 2, 0) == -1 && errno == EINVAL);
 	m[1].msg_hdr.msg_controllen = 0;
 	CHECK(sendmmsg(one, m + 1, 2, 0) == 2 && m[1].msg_len == 2 && m[2].msg_len == 3);
-	CHECK(recv(other, got, 6, MSG_WAITALL) == 6 && strcmp(got, "abcdef") == 0);
+	CHECK(recv(other, got, 6, MSG_WAITALL) == 6 && strcmp(got, text) == 0);
 	exchange(10);
 }
 

@@ -25,7 +25,7 @@ constexpr uintptr_t kLeft = 2;
 struct {
 	sem_t asked, waiting;
 	std::atomic<uintptr_t> threads, vis, destroyed, requests;
-	uintptr_t mapped, refused;
+	uintptr_t mapped, refused, unanswered;
 } end;
 
 uint8_t memory[4096];
@@ -111,6 +111,10 @@ VIP_RETURN __wrap_VipxMapRemote(VIP_VI_HANDLE vi, VIP_PVOID, VIP_ULONG, VIP_MEM_
 		end.refused++;
 		return VIP_INVALID_STATE;
 	}
+	if (end.unanswered == 0) {
+		end.unanswered++; // the PE is stopped, and answers when it is asked again
+		return VIP_TIMEOUT;
+	}
 	end.mapped++;
 	*at = memory;
 	return VIP_SUCCESS;
@@ -141,6 +145,7 @@ TEST(Mapping, AConnectionThatTheOtherLeftIsReplacedByANewOne)
 	EXPECT_TRUE(osh_map("test", 1));
 	EXPECT_EQ(end.requests, 1u);
 	EXPECT_EQ(end.mapped, 2u) << "data and heap";
+	EXPECT_EQ(end.unanswered, 1u);
 	EXPECT_EQ(end.refused, kLeft) << "both are tried";
 	EXPECT_EQ(end.destroyed, kLeft);
 	EXPECT_EQ(peers[1].at[OSH_HEAP], memory);

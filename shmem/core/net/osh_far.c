@@ -86,9 +86,9 @@ static OSH_COLD bool ep_answers(struct osh_ep *ep)
 }
 
 /*
- * Connects an endpoint, again until an operation succeeds; after PATIENCE_S a failure ends the job. The end that asks
- * for a connection has it before the other end: where a link is lost between, the other end never has it. So the
- * first operation is one that may be repeated over another connection.
+ * Connects an endpoint, again until an operation succeeds; after PATIENCE_S a failure ends the job. One end has a
+ * connection before the other: where a link is lost between, the other end never has it. So the first operation is one
+ * that may be repeated over another connection.
  */
 static OSH_COLD void ep_connect(const char *fn, struct osh_ep *ep)
 {

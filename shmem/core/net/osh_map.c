@@ -6,6 +6,8 @@
 #include "osh_limit.h"
 #include "osh_map.h"
 
+#define MAP_TRIES 6 /* each waits 5 s for an answer */
+
 /* The connections over which memory is mapped. */
 struct mapping {
 	VIP_VI_HANDLE vi;
@@ -25,13 +27,20 @@ void osh_map_publish(struct osh_peer *p, int s)
 		atomic_store_explicit(&p->span[s], osh_pe.seg[s].len, memory_order_release);
 }
 
-/* Maps segment s of a PE and publishes it, if it can be mapped. */
+/*
+ * Maps segment s of a PE and publishes it, if it can be mapped.  A PE that is stopped does not answer: it is asked
+ * again over the same connection, on which mappings of its own may depend.
+ */
 static VIP_RETURN try_segment(VIP_VI_HANDLE vi, int pe, int s)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
+	int tries = 0;
+	VIP_RETURN rc;
 	VIP_PVOID at;
-	VIP_RETURN rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
 
+	do {
+		rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
+	} while (rc == VIP_TIMEOUT && ++tries < MAP_TRIES);
 	if (rc == VIP_SUCCESS) {
 		p->at[s] = at;
 		osh_map_publish(p, s);
@@ -39,14 +48,11 @@ static VIP_RETURN try_segment(VIP_VI_HANDLE vi, int pe, int s)
 	return rc;
 }
 
-/* Maps segment s of a PE and publishes it; a failure ends the job. */
-static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
+/* Ends the job: segment s of a PE could not be mapped, for that reason. */
+static _Noreturn void map_failed(const char *fn, int pe, int s, VIP_RETURN rc)
 {
 	char limit[OSH_LIMIT_TEXT] = "";
-	VIP_RETURN rc = try_segment(vi, pe, s);
 
-	if (rc == VIP_SUCCESS)
-		return;
 	osh_conn_check_agent();
 	if (rc == VIP_ERROR_RESOURCE)
 		osh_limit_find(osh_pe.seg[s].len, limit);
@@ -54,17 +60,31 @@ static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
 		       VipxErrorString(rc), limit[0] != '\0' ? ": " : "", limit);
 }
 
+/* Maps segment s of a PE and publishes it; a failure ends the job. */
+static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
+{
+	VIP_RETURN rc = try_segment(vi, pe, s);
+
+	if (rc != VIP_SUCCESS)
+		map_failed(fn, pe, s, rc);
+}
+
 /*
  * Maps segment s of a PE, the first, and returns the connection over which it did: one that the PE made, or a new
- * one. The PE may have given up the one that it made, and asked again, or be stopped before it had it.
+ * one. The PE may have given up the one that it made, and asked again, or be stopped before it had it: then the
+ * connection is lost. Another failure ends the job.
  */
 static VIP_VI_HANDLE map_first(const char *fn, int pe, int s)
 {
 	VIP_VI_HANDLE vi;
+	VIP_RETURN rc;
 
 	while (osh_accept_take(pe, &vi)) {
-		if (try_segment(vi, pe, s) == VIP_SUCCESS)
+		rc = try_segment(vi, pe, s);
+		if (rc == VIP_SUCCESS)
 			return vi;
+		if (rc != VIP_INVALID_STATE)
+			map_failed(fn, pe, s, rc);
 		osh_conn_close(vi);
 	}
 	vi = osh_conn_open(fn, pe);

@@ -374,7 +374,7 @@ static bool tcp_is_due(struct st_stream *s, int phase)
 	st_lock(&s->rx_lock);
 	st_rx_step(s);
 	st_rx_token_due(s, st_now_ns());
-	s->tcp_due = s->rx.path == ST_RX_TOKEN ||
+	s->tcp_due = s->rx.path == ST_RX_TOKEN || s->rx.path == ST_RX_MARK ||
 		     (st_sys_ioctl_int(s->fd, SIOCOUTQ, &unsent) == 0 && unsent > 0);
 	/* Bytes that nobody has read are answered by a reset, as in the kernel. */
 	if (!s->tcp_due && s->rx.stash != NULL)
@@ -387,13 +387,14 @@ static bool tcp_is_due(struct st_stream *s, int phase)
 static uint64_t closing(struct st_stream *s, uint64_t now)
 {
 	int phase = atomic_load(&s->phase);
-	bool pending, credit;
+	bool pending, credit, due;
 
 	if (s->close_deadline == 0) {
 		s->close_deadline = now + CLOSE_NS;
 		s->backoff = FIRST_NS;
 	}
-	if (now <= s->close_deadline && tcp_is_due(s, phase))
+	due = now <= s->close_deadline && tcp_is_due(s, phase);
+	if (due && s->flushed)
 		return later(s, now);
 	if (s->flushed || phase < ST_PHASE_UP || now > s->close_deadline)
 		return finish(s, s->flushed);
@@ -411,11 +412,12 @@ static uint64_t closing(struct st_stream *s, uint64_t now)
 		VIP_RETURN rc;
 
 		st_link_reap(s, s->link);
-		if (s->tx.fin_due)
+		/* The rest of a token, too. */
+		if (s->tx.fin_due || s->tx.pend_bytes > 0)
 			st_tx_push(s);
 		st_link_ring(s, s->link, ST_ARM_DATA);
 		rc = VipxFlush(s->link->vi, 0);
-		pending = credit || s->tx.fin_due || rc != VIP_SUCCESS;
+		pending = credit || s->tx.fin_due || s->tx.pend_bytes > 0 || rc != VIP_SUCCESS;
 		if (rc != VIP_SUCCESS && rc != VIP_TIMEOUT)
 			atomic_store(&s->link->broken, true);
 	} else {
@@ -425,7 +427,9 @@ static uint64_t closing(struct st_stream *s, uint64_t now)
 		pending = s->tx.pend_bytes > 0 || s->tx.held_bytes > 0;
 	}
 	st_unlock(&s->tx_lock);
-	return pending && !atomic_load(&s->dead) ? later(s, now) : finish(s, !pending);
+	if ((pending || due) && !atomic_load(&s->dead))
+		return later(s, now);
+	return finish(s, !pending);
 }
 
 /* A stream that has no VI may still have something to give to the kernel. */

@@ -256,7 +256,7 @@ static bool wait_for_tcp(struct st_stream *s)
 {
 	if (s->rx.path == ST_RX_TCP || s->rx.fin || s->rx.shut)
 		return false;
-	if (s->tx.path != ST_TX_TCP && s->rx.path != ST_RX_TOKEN)
+	if (s->tx.path != ST_TX_TCP && s->rx.path == ST_RX_RING)
 		return false;
 	if (s->flushed && !s->tx.fin) {
 		s->tx.fin = true;

@@ -143,6 +143,16 @@ VS_HOOK ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return rc;
 }
 
+/* The bytes of a message whose buffers vs_io_send() has taken. */
+static size_t bytes_of(const struct msghdr *m)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < m->msg_iovlen; i++)
+		n += m->msg_iov[i].iov_len;
+	return n;
+}
+
 /*
  * As the original.  From the first message with control data on the kernel sends, and a stream goes to it for ever;
  * descriptors that another socket passes go to the kernel first.
@@ -151,6 +161,7 @@ VS_HOOK int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 {
 	struct vs_obj *o = vs_get(fd);
 	unsigned int done = 0;
+	bool whole = true; /* a message that was sent in part is the last, as in the kernel */
 	ssize_t rc = 0;
 
 	if (vs_likely(!o)) {
@@ -160,13 +171,14 @@ VS_HOOK int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 		}
 		return vs_real.sendmmsg(fd, m, n, flags);
 	}
-	while (m && done < n && m[done].msg_hdr.msg_controllen == 0) {
+	while (m && done < n && whole && m[done].msg_hdr.msg_controllen == 0) {
 		rc = vs_io_send(o, fd, &m[done].msg_hdr, flags);
 		if (rc < 0)
 			break;
+		whole = (size_t)rc == bytes_of(&m[done].msg_hdr);
 		m[done++].msg_len = (unsigned int)rc;
 	}
-	if (m && done < n && rc >= 0) {
+	if (m && done < n && whole && rc >= 0) {
 		vs_give_kernel(fd, VS_WHY_OPTION);
 		rc = vs_real.sendmmsg(fd, m + done, n - done, flags);
 		done += rc > 0 ? (unsigned int)rc : 0;

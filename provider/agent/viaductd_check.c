@@ -62,7 +62,10 @@ static int device_ok(const char *name)
 	return i > 0;
 }
 
-/* Turns `text`, NAME=HOST, into a pair.  0, or -EINVAL with a complaint that names `option`. */
+/*
+ * Turns `text`, NAME=HOST, into a pair.  name_ok() returns 1 for a NAME that is allowed, else 0, as for an empty one.
+ * 0, or -EINVAL with a complaint that names `option`.
+ */
 static int alias_resolve(const struct vd_options *o, const char *option, const char *text,
 			 int (*name_ok)(const char *name), struct ag_alias *out)
 {

@@ -103,7 +103,10 @@ static int check(struct flush *f)
 	return stores_arrived(ch) ? 1 : -EISCONN;
 }
 
-/* For vi_wait(): makes progress, then returns as check() does.  Takes tx_lock. */
+/*
+ * For vi_wait(): makes progress, then checks the flush, as check() does.  1: done; 0: not yet; -EISCONN: the connection
+ * is gone.  Takes tx_lock.
+ */
 static int try_flush(void *arg)
 {
 	struct flush *f = arg;

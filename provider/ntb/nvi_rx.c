@@ -2,7 +2,9 @@
 /*
  * Receiving.  A header is copied once, the copy is checked, and only the copy is used.  On the fast
  * path, consume_plain() and what it calls compare kind and length of a whole message with its receive
- * (read_plain()); whatever they do not take is checked by w_slot_check().  Only slot_consumed() marks
+ * (read_plain()); whatever they do not take is checked by w_slot_check(), and then by
+ * nvi_rx_take_receive() (nvi_rx_message.c), which compares a message's length with the room of its
+ * receive, or by nvi_rx_write(), which checks the range of an RDMA write.  Only slot_consumed() marks
  * slots as consumed.
  */
 #include <errno.h>

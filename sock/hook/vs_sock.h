@@ -63,11 +63,15 @@ bool vs_sock_interrupted(struct vs_obj *o);
 bool vs_sock_any_interrupted(void);
 
 /*
- * Other processes may have sockets of this one: file status flags, which are one for all, have to be asked for.
- * vs_sock_share() notes that, for ever; vs_sock_see_nonblock() asks for O_NONBLOCK.
+ * Other processes may have sockets of this one: file status flags are one for all, so the kernel has to be asked for
+ * them.  vs_sock_share() notes that, for ever; vs_sock_shared() says whether it was noted.
  */
 void vs_sock_share(void);
 bool vs_sock_shared(void);
+/*
+ * Asks the kernel for O_NONBLOCK of `fd`, whether sockets are shared or not, and notes it in `o`.  A system call: the
+ * caller looks at vs_sock_shared() first.  Keeps errno.
+ */
 void vs_sock_see_nonblock(struct vs_obj *o, int fd);
 
 /* In a child of fork(). */

@@ -118,8 +118,9 @@ void vs_sock_bar(struct vs_obj *o, enum vs_why why)
 
 /*
  * True: nothing is left to wait for before another process, or code that calls the kernel, uses the descriptor; or no
- * wait helps: not for the direction in which bytes of the VI are unread, or in which the stream has ended there, nor
- * for a stream that is over.  Gives the kernel what was kept back.
+ * wait helps.  Receiving is settled when it is on TCP, and while bytes of the VI are unread or after its end; sending,
+ * when the kernel has all of it.  A stream that is over is settled.  Gives the kernel what was kept back, unless
+ * receiving is not settled.
  */
 static bool is_settled(struct st_stream *s)
 {

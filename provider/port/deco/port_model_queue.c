@@ -101,8 +101,9 @@ static void *deliver(void *arg)
 }
 
 /*
- * The first store of a process starts its thread: an agent that only watches has none.  0 or -errno, and the
- * next store tries again.
+ * Starts the thread, which must not have been started: the caller has looked at m->started.  That is at the first
+ * store of a process, so an agent that only watches has no thread.  0 or -errno; then the next store tries again.
+ * Caller holds the lock.
  */
 static U_COLD int start(struct model *m)
 {

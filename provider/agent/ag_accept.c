@@ -231,9 +231,9 @@ void ag_accept(struct ag_agent *a)
 			accept_starved(a, errno);
 			return;
 		} else if (errno != ECONNABORTED && errno != EINTR) {
+			/* Where the kernel has no memory the loop must not spin. */
 			if (errno != EAGAIN)
-				accept_later(
-					a); /* the kernel has no memory: the loop must not spin */
+				accept_later(a);
 			return;
 		}
 	}

@@ -46,16 +46,25 @@ static int host_by_number(const struct ag_agent *a, const char *name)
 	return *end == '\0' && n < a->cfg.host_count ? (int)n : -ENOENT;
 }
 
-/* Returns the host with that name, alias or number. */
-int ag_name_host(const struct ag_agent *a, const char *name)
+/* Returns the host whose own name this is, or -ENOENT. */
+static int host_by_name(const struct ag_agent *a, const char *name)
 {
 	uint32_t i;
-	int at;
 
 	for (i = 0; i < a->cfg.host_count; i++) {
 		if (strcmp(a->names[i], name) == 0)
 			return (int)i;
 	}
+	return -ENOENT;
+}
+
+/* Returns the host with that name, alias or number. */
+int ag_name_host(const struct ag_agent *a, const char *name)
+{
+	int at = host_by_name(a, name);
+
+	if (at >= 0)
+		return at;
 	at = alias_find(a->aliases, a->alias_count, name);
 	return at >= 0 ? (int)a->aliases[at].host : host_by_number(a, name);
 }
@@ -145,8 +154,7 @@ static int names_fill(struct ag_agent *a, const struct ag_cfg *cfg)
 				cfg->host_names[i], i);
 			return -EINVAL;
 		}
-		if (ag_name_host(a, cfg->host_names[i]) >= 0 &&
-		    host_by_number(a, cfg->host_names[i]) < 0) {
+		if (host_by_name(a, cfg->host_names[i]) >= 0) {
 			u_error("ag", "host name %s is given twice", cfg->host_names[i]);
 			return -EINVAL;
 		}

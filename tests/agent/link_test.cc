@@ -539,8 +539,8 @@ TEST_F(LinkGeneration, BadConfigurations)
 	good.host_count = 1;
 	good.group = AG_NO_GROUP;
 	ag_alias wrong = { "x", 9 };
-	const char *names[] = { "a b" };
-	std::vector<ag_cfg> bad(14, good);
+	const char *names[] = { "a b" }, *twice[] = { "0", "0" };
+	std::vector<ag_cfg> bad(15, good);
 
 	bad[0].fabric = "a/b";
 	bad[1].host_count = 0;
@@ -558,6 +558,8 @@ TEST_F(LinkGeneration, BadConfigurations)
 	bad[11].db_bits = 4;
 	bad[12].relay_cpu_count = AG_RELAY_CPUS_MAX + 1;
 	bad[13].relay_wait = 3;
+	bad[14].host_names = twice;
+	bad[14].host_count = 2;
 	testing::internal::CaptureStderr();
 	for (const ag_cfg &cfg : bad)
 		EXPECT_EQ(ag_create(&cfg, &a), -EINVAL);

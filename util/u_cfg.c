@@ -328,18 +328,22 @@ static int value_load(enum u_cfg_id id)
 	const struct u_cfg_entry *e = &u_cfg_table[id];
 	struct value *v = &values[id];
 	const char *text = secure_getenv(e->name);
+	uint64_t number = 0;
 
 	value_parse(e, e->fallback, &v->number);
 	if (text == NULL || text[0] == '\0')
 		return 0;
-	if (value_parse(e, text, &v->number) != 0) {
+	if (value_parse(e, text, &number) != 0) {
 		value_refuse(e, text);
 		return -EINVAL;
 	}
 	v->text = strdup(text);
-	if (v->text == NULL)
+	if (v->text == NULL) {
 		u_error(AREA, "%s: no memory for its value", e->name);
-	return v->text != NULL ? 0 : -ENOMEM;
+		return -ENOMEM;
+	}
+	v->number = number;
+	return 0;
 }
 
 static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)

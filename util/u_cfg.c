@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "u_base.h"
+#include "u_cfg_names.h"
 #include "u_cpus.h"
 #include "u_fd.h"
 #include "u_log.h"
@@ -17,17 +18,6 @@
 #include "u_place.h"
 
 #define AREA "u"
-#define PREFIX "VIADUCT_"
-/* Not read by the library: the build that scripts/ and perf/ use, and the socket and page that oshrun gives a PE. */
-#define OF_SCRIPTS PREFIX "BUILD"
-#define OF_OSHRUN PREFIX "OSHRUN"
-/*
- * The beginning of those that vi_run sets and libvisock.so checks itself: PROMOTE, RULES, MAP, BIND, LOOPBACK, SERVICE,
- * PLACE and STATS follow (vs_env.h).
- */
-#define OF_SOCKETS "VIADUCT_SOCK_"
-#define NAME_BYTES 64 /* longer names are compared by their first bytes */
-#define NEAR_ENOUGH 4 /* edits within which a name is worth suggesting */
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
@@ -346,103 +336,20 @@ static int value_load(enum u_cfg_id id)
 	return 0;
 }
 
-static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
-{
-	unsigned int ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* The least number of insertions, deletions and replacements that turn a into b; only NAME_BYTES of each count. */
-static unsigned int edit_distance(const char *a, const char *b)
-{
-	size_t n = strnlen(b, NAME_BYTES);
-	unsigned int row[NAME_BYTES + 1];
-
-	for (unsigned int j = 0; j <= n; j++)
-		row[j] = j;
-	for (unsigned int i = 0; a[i] != '\0' && i < NAME_BYTES; i++) {
-		unsigned int diagonal = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 1; j <= n; j++) {
-			unsigned int above = row[j];
-
-			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i] != b[j - 1]));
-			diagonal = above;
-		}
-	}
-	return row[n];
-}
-
-/* Returns the variable with the nearest name, NULL if none is near enough. */
-static const char *nearest_name(const char *name)
-{
-	const char *best = NULL;
-	unsigned int best_distance = NEAR_ENOUGH + 1;
-
-	for (int i = 0; i < U_CFG_COUNT; i++) {
-		unsigned int d = edit_distance(name, u_cfg_table[i].name);
-
-		if (d < best_distance) {
-			best_distance = d;
-			best = u_cfg_table[i].name;
-		}
-	}
-	return best;
-}
-
-/* Is it the exact name of a variable of the table? */
-static bool name_known(const char *name)
-{
-	for (int i = 0; i < U_CFG_COUNT; i++) {
-		if (strcmp(u_cfg_table[i].name, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Warns of a name that no part of Viaduct reads, with the nearest known name. */
-static void name_check(const char *name)
-{
-	const char *near;
-
-	if (name_known(name) || strcmp(name, OF_SCRIPTS) == 0 || strcmp(name, OF_OSHRUN) == 0 ||
-	    strncmp(name, OF_SOCKETS, strlen(OF_SOCKETS)) == 0)
-		return;
-	near = nearest_name(name);
-	if (near != NULL)
-		u_warn(AREA, "%s is not a variable of Viaduct and has no effect; did you mean %s?",
-		       name, near);
-	else
-		u_warn(AREA, "%s is not a variable of Viaduct and has no effect; see vi_info --env",
-		       name);
-}
-
-/* Warns of variables of the environment with this prefix that nothing here reads. */
-static void names_check(void)
-{
-	char name[NAME_BYTES];
-
-	for (char **e = environ; e != NULL && *e != NULL; e++) {
-		if (strncmp(*e, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
-		name_check(name);
-	}
-}
-
 /* Loads all variables; sets load_result and `loaded`.  Caller holds `lock`. */
 static void load_locked(void)
 {
+	const char *names[U_CFG_COUNT];
+
 	load_result = 0;
 	for (int i = 0; i < U_CFG_COUNT; i++) {
 		int rc = value_load((enum u_cfg_id)i);
 
+		names[i] = u_cfg_table[i].name;
 		if (rc != 0)
 			load_result = rc;
 	}
-	names_check();
+	u_cfg_names_check(names, U_CFG_COUNT);
 	atomic_store_explicit(&loaded, true, memory_order_release);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The choices, runs and output of scripts/night, scripts/repeat and scripts/canary: night_test.py SCRIPTS"""
+"""The choices, runs and output of scripts/night, scripts/repeat and scripts/canary: night_test.py SCRIPTS [BUILD], the latter with all tests"""
 import contextlib
 import importlib.util
 import io
@@ -16,6 +16,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 SCRIPTS = Path(sys.argv.pop(1)).resolve()
+BUILD = Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
 ROOT = SCRIPTS.parent
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
@@ -113,8 +114,14 @@ class Night(Case):
         entries = night.read_entries(ROOT / "tests/night.toml").values()
         self.assertTrue(any("canary" in entry["name"] and entry["first"] for entry in entries))
         for entry in entries:
-            self.assertTrue((ROOT / entry["command"][0]).exists(), entry)
+            self.assertTrue((ROOT / without_env(entry["command"])[0]).exists(), entry)
             self.assertGreater(entry["minutes"], 0)
+
+    @unittest.skipUnless(BUILD, "no build with all tests was given")
+    def test_the_entries_name_tests(self):
+        tests = {test["name"] for test in json.loads((BUILD / "meson-info/intro-tests.json").read_text())}
+        for entry in night.read_entries(ROOT / "tests/night.toml").values():
+            self.assertEqual(set(tests_of(entry["command"])) - tests, set(), entry["name"])
 
     def test_the_known_faults_can_be_made(self):
         for patch in (ROOT / "tests/canary").glob("*.patch"):

@@ -44,12 +44,16 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_SEED] = { "VIADUCT_SEED", U_CFG_UINT, "0", 0, UINT64_MAX, false, NULL,
 			 "seed of the strict and fault decorators" },
 	[U_CFG_SLOTS] = { "VIADUCT_SLOTS", U_CFG_UINT, "128", 8, 4096, true, NULL,
-			  "slots of a VI's fifo" },
+			  "slots of a VI's fifo; 32 if a window has at most 4M and neither this nor "
+			  "VIADUCT_RING_BYTES is set" },
 	[U_CFG_RING_BYTES] = { "VIADUCT_RING_BYTES", U_CFG_BYTES, "256k", 4 * KIB, 64 * MIB, true,
-			       NULL, "payload bytes of a VI's fifo; over relays up to 16 times" },
+			       NULL,
+			       "payload bytes of a VI's fifo, over relays up to 16 times; 8k, over "
+			       "relays too, if a window has at most 4M and neither this nor VIADUCT_SLOTS "
+			       "is set" },
 	[U_CFG_WINDOW_BYTES] = { "VIADUCT_WINDOW_BYTES", U_CFG_BYTES, "4G", U_CFG_WINDOW_BYTES_MIN,
 				 U_CFG_WINDOW_BYTES_MAX, false, NULL,
-				 "size of a port's memory window" },
+				 "size of a port's memory window; at most 4M make connections small" },
 	[U_CFG_DOORBELLS] = { "VIADUCT_DOORBELLS", U_CFG_UINT, "16", 2, 32, false, NULL,
 			      "doorbell bits of a port" },
 	[U_CFG_SCRATCHPADS] = { "VIADUCT_SCRATCHPADS", U_CFG_UINT, "8", 8, 64, false, NULL,

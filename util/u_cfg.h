@@ -41,7 +41,7 @@ enum u_cfg_id {
 };
 
 #define U_CFG_RELAY_CPUS_MAX 8u /* processors of VIADUCT_RELAY_CPUS */
-#define U_CFG_WINDOW_BYTES_MIN (UINT64_C(64) << 10)
+#define U_CFG_WINDOW_BYTES_MIN (UINT64_C(256) << 10)
 #define U_CFG_WINDOW_BYTES_MAX (UINT64_C(1) << 40)
 
 /* The words of VIADUCT_RELAY_WAIT, in the order of enum rl_wait; NULL ends them. */

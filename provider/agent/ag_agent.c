@@ -77,8 +77,11 @@ static int cfg_check(const struct ag_cfg *cfg)
 }
 
 /* Gives geometry, doorbell bits, scratchpads and grace_ms their default values where they are 0, not set. */
-static void cfg_defaults(struct ag_cfg *cfg)
+static void cfg_defaults(struct ag_agent *a)
 {
+	struct ag_cfg *cfg = &a->cfg;
+
+	a->geometry_by_window = cfg->slots == 0;
 	if (cfg->slots == 0) {
 		cfg->slots = SLOTS_DEFAULT;
 		cfg->payload_bytes = PAYLOAD_DEFAULT;
@@ -155,7 +158,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 		return NULL;
 	}
 	a->cfg = *cfg;
-	cfg_defaults(&a->cfg);
+	cfg_defaults(a);
 	memcpy(a->fabric, cfg->fabric, strlen(cfg->fabric) + 1);
 	a->cfg.fabric = a->fabric;
 	if (cfg->relay_cpu_count > 0)

@@ -39,7 +39,7 @@ struct ag_cfg {
 	gid_t group;	      /* members may use the fabric too; AG_NO_GROUP: owner and root only */
 	bool leave_when_idle; /* return from ag_run() after the last client with a NIC */
 	uint32_t grace_ms;    /* ... and after so long without one; 0: AG_GRACE_MS */
-	uint32_t slots;	      /* geometry of new connections; 0: the default */
+	uint32_t slots; /* geometry of new connections; 0: the default, by the size of the window */
 	uint32_t payload_bytes;
 	uint64_t window_bytes; /* of each port; 0: the port's default */
 	uint32_t db_bits;

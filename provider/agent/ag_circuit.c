@@ -117,7 +117,8 @@ struct ag_circuit *ag_circuit_new(struct ag_link *from, struct ag_link *to, cons
 	c->peer = cm->hdr.type == W_CM_PEER;
 	c->at = cm->path.at;
 	c->closed = AG_CIRCUIT_NONE;
-	c->payload_most = w_payload_of_path(a->cfg.payload_bytes, W_HOPS_MAX);
+	c->most.slots = W_SLOTS_MAX;
+	c->most.payload_bytes = w_payload_of_path(a->cfg.payload_bytes, W_HOPS_MAX);
 	c->thread = rl_thread_of(a->relay, flow);
 	end_init(&c->end[0], c, 0, from, cm->src_host, cm->src_conn);
 	end_init(&c->end[1], c, 1, to, cm->dst_host,
@@ -234,7 +235,7 @@ int ag_circuit_stand_between(struct ag_circuit *c, unsigned int from, struct w_g
 	if (c->state == AG_CIRCUIT_ACCEPTED &&
 	    (g->slots != c->geometry.slots || g->payload_bytes != c->geometry.payload_bytes))
 		return -EPROTO;
-	if (g->payload_bytes > c->payload_most)
+	if (g->slots > c->most.slots || g->payload_bytes > c->most.payload_bytes)
 		return -E2BIG;
 	rc = node_slice(c, from, g, last_chance);
 	if (rc == 0)

@@ -53,7 +53,7 @@ struct ag_circuit {
 	uint8_t at; /* hops from end[0] to this host */
 	unsigned int thread;
 	unsigned int closed;	      /* half closed: the end that closed; else AG_CIRCUIT_NONE */
-	uint32_t payload_most;	      /* the largest payload buffer of its slices */
+	struct w_geometry most;	      /* the largest geometry of its slices */
 	struct w_geometry geometry;   /* of all its slices */
 	struct ag_circuit_end end[2]; /* end[0] asked for the connection */
 	struct rl_circuit *rl;	      /* NULL: no transfer thread has it */

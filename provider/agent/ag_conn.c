@@ -315,11 +315,10 @@ void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most)
 {
 	struct w_geometry *g = &conn->geometry;
 
-	g->slots = conn->link->agent->cfg.slots;
-	g->payload_bytes = ag_link_payload(conn->link, conn->path.hops);
+	ag_link_geometry(conn->link, conn->path.hops, g);
 	if (most != NULL)
 		ag_conn_limit_geometry(g, most);
-	ag_link_reserve(conn->link, g->payload_bytes, &conn->reservation);
+	ag_link_reserve(conn->link, g, &conn->reservation);
 }
 
 int ag_conn_slice_alloc(struct ag_conn *conn)

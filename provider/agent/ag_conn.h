@@ -165,7 +165,7 @@ void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
 void ag_conn_limit_geometry(struct w_geometry *g, const struct w_geometry *most);
 
 /*
- * For an end without a slice: sets the largest geometry for which its link has room, at least that of the configuration
+ * For an end without a slice: sets the largest geometry for which its link has room, at least that for a neighbour
  * even if it has none, within `most` unless that is NULL, and reserves that room in place of an earlier reservation.
  */
 void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);

@@ -4,6 +4,7 @@
 
 #include "ag_cfg.h"
 #include "u_time.h"
+#include "w_ctl.h"
 #include "w_slot.h"
 
 void ag_link_beats_begin(struct ag_link *l)
@@ -28,10 +29,10 @@ size_t ag_link_slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t pay
 	return u_align_up(w_slice_bytes(slots, payload), l->port->limits.slice_align);
 }
 
-void ag_link_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation)
+void ag_link_reserve(struct ag_link *l, const struct w_geometry *g, uint64_t *reservation)
 {
 	ag_link_unreserve(l, reservation);
-	*reservation = ag_link_slice_bytes(l, l->agent->cfg.slots, payload);
+	*reservation = ag_link_slice_bytes(l, g->slots, g->payload_bytes);
 	l->window_reserved += *reservation;
 }
 
@@ -56,7 +57,16 @@ void ag_link_unreserve(struct ag_link *l, uint64_t *reservation)
  */
 #define LARGE_PAYLOAD_SHARE 4u
 
-uint32_t ag_link_payload(const struct ag_link *l, unsigned int hops)
+/* In a window of at most so many bytes a slice takes 16 KiB, also over relays. */
+#define SMALL_WINDOW (UINT64_C(4) << 20)
+#define SMALL_SLOTS 32u
+#define SMALL_PAYLOAD (8u << 10)
+
+/*
+ * Returns the payload buffer of a connection over `hops` links: that for so many hops, or a smaller one, so that at
+ * most a quarter of the window is used or reserved; but never less than that of the configuration, even without room.
+ */
+static uint32_t payload_for(const struct ag_link *l, unsigned int hops)
 {
 	const struct ag_cfg *cfg = &l->agent->cfg;
 	uint64_t most = l->port->limits.window_bytes / LARGE_PAYLOAD_SHARE;
@@ -67,4 +77,21 @@ uint32_t ag_link_payload(const struct ag_link *l, unsigned int hops)
 	       used + ag_link_slice_bytes(l, cfg->slots, payload) > most)
 		payload /= 2;
 	return payload;
+}
+
+bool ag_link_is_small(const struct ag_link *l)
+{
+	uint64_t window = l->port->limits.window_bytes;
+
+	return l->agent->geometry_by_window && window != 0 && window <= SMALL_WINDOW;
+}
+
+void ag_link_geometry(const struct ag_link *l, unsigned int hops, struct w_geometry *g)
+{
+	bool small = ag_link_is_small(l);
+
+	*g = (struct w_geometry){
+		.slots = small ? SMALL_SLOTS : l->agent->cfg.slots,
+		.payload_bytes = small ? SMALL_PAYLOAD : payload_for(l, hops),
+	};
 }

@@ -18,6 +18,7 @@
 #include "ag_state.h"
 #include "port.h"
 #include "u_log.h"
+#include "w_ctl.h"
 
 #define AG_LINK_QUEUE 4096u		     /* messages to a neighbour that may wait */
 #define AG_BEAT_NS (1000 * INT64_C(1000000)) /* time between heartbeats */
@@ -123,18 +124,23 @@ size_t ag_link_slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t pay
 void ag_link_slice_free(struct ag_link *l, const struct port_slice *slice, bool held);
 
 /*
- * Counts a slice with such a payload buffer, which is not made yet, as part of the window, whether there is room or
- * not.  Releases the room that `reservation` held before, and sets it to the new room.
+ * Counts a slice of that geometry, which is not made yet, as part of the window, whether there is room or not.
+ * Releases the room that `reservation` held before, and sets it to the new room.
  */
-void ag_link_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation);
+void ag_link_reserve(struct ag_link *l, const struct w_geometry *g, uint64_t *reservation);
 
 /* Releases the room that `reservation` holds, if any. */
 void ag_link_unreserve(struct ag_link *l, uint64_t *reservation);
 
+/* Is the window so small that slices in it are small?  Never where the configuration says how large they are. */
+bool ag_link_is_small(const struct ag_link *l);
+
 /*
- * Returns the payload buffer of a connection over `hops` links: that for so many hops, or a smaller one, so that at
- * most a quarter of the window is used or reserved; but never less than that of the configuration, even without room.
+ * Sets *g to the slots and the payload buffer of a connection over `hops` links, as this link's window has room: the
+ * small geometry, for any number of links, if the window is small.  Else the slots of the configuration, and the
+ * payload buffer for so many links, or a smaller one, so that at most a quarter of the window is used or reserved; but
+ * never less than that of the configuration, even without room.
  */
-uint32_t ag_link_payload(const struct ag_link *l, unsigned int hops);
+void ag_link_geometry(const struct ag_link *l, unsigned int hops, struct w_geometry *g);
 
 #endif

@@ -27,6 +27,7 @@
 
 #include "ag_circuit.h"
 #include "ag_cm.h"
+#include "ag_conn.h"
 #include "ag_ctl.h"
 #include "ag_link.h"
 #include "ag_list.h"
@@ -68,29 +69,36 @@ static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *
 	ag_ctl_send(c->end[1 - from].link, &m);
 }
 
-/* Lowers the largest payload buffer of the circuit to `most`, if it is larger. */
-static void limit_payload(struct ag_circuit *c, uint32_t most)
+/*
+ * Limits the geometry of a circuit over `hops` links to that for which the link has room.  The slots are the ends'
+ * choice unless the window is small.
+ */
+static void limit_to_room(struct ag_circuit *c, const struct ag_link *l, unsigned int hops)
 {
-	if (most < c->payload_most)
-		c->payload_most = most;
+	struct w_geometry room;
+
+	ag_link_geometry(l, hops, &room);
+	if (!ag_link_is_small(l))
+		room.slots = 0;
+	ag_conn_limit_geometry(&c->most, &room);
 }
 
 /*
- * Passes a request on to end 1, reserving room for the slices.  It names the largest payload buffer for which
- * the hosts so far have room.
+ * Passes a request on to end 1, reserving room for the slices.  It names the largest geometry for which the hosts so
+ * far have room.
  */
 static void pass_request(struct ag_circuit *c, const struct w_cm *cm)
 {
 	struct w_cm m = *cm;
 	unsigned int i;
 
-	if (w_payload_ok(cm->geometry.payload_bytes))
-		limit_payload(c, cm->geometry.payload_bytes);
+	ag_conn_limit_geometry(&c->most, &cm->geometry);
 	for (i = 0; i < 2; i++)
-		limit_payload(c, ag_link_payload(c->end[i].link, cm->path.hops));
+		limit_to_room(c, c->end[i].link, cm->path.hops);
 	for (i = 0; i < 2; i++)
-		ag_link_reserve(c->end[i].link, c->payload_most, &c->end[i].reservation);
-	m.geometry.payload_bytes = c->payload_most;
+		ag_link_reserve(c->end[i].link, &c->most, &c->end[i].reservation);
+	m.geometry.slots = c->most.slots;
+	m.geometry.payload_bytes = c->most.payload_bytes;
 	pass_on(c, 0, &m);
 }
 

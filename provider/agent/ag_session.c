@@ -20,6 +20,7 @@
 #include "ag_client.h"
 #include "ag_conn.h"
 #include "ag_connect.h"
+#include "ag_link.h"
 #include "ag_list.h"
 #include "ag_mem.h"
 #include "ag_ratelimit.h"
@@ -49,6 +50,19 @@ static int irq_fds(const struct ag_agent *a, int fds[2])
 	return err;
 }
 
+/* Sets *g to the smallest geometry of connections to neighbours, with the windows that are known. */
+static void least_geometry(const struct ag_agent *a, struct w_geometry *g)
+{
+	struct w_geometry other;
+	uint32_t i;
+
+	ag_link_geometry(&a->links[0], 1, g);
+	for (i = 1; i < a->link_count; i++) {
+		ag_link_geometry(&a->links[i], 1, &other);
+		ag_conn_limit_geometry(g, &other);
+	}
+}
+
 /*
  * Answers HELLO.  A NIC also gets the descriptors of the interrupts; if there are none left, it is refused and
  * leaves.
@@ -62,14 +76,16 @@ static void welcome(struct ag_client *c)
 		.client_id = c->id,
 		.db_bit = c->db_bit,
 		.port_count = a->link_count,
-		.slots = a->cfg.slots,
-		.payload_bytes = a->cfg.payload_bytes,
 	};
+	struct w_geometry least;
 	char text[U_FD_ERROR], told[U_FD_ERROR + 16];
 	bool nic = c->kind == W_KIND_NIC;
 	int fds[2];
 
 	w_ctl_init(&m, W_WELCOME, sizeof(m));
+	least_geometry(a, &least);
+	m.slots = least.slots;
+	m.payload_bytes = least.payload_bytes;
 	w_host_addr(m.host_id, m.host_addr);
 	memcpy(m.host_name, a->names[m.host_id], sizeof(m.host_name));
 	memcpy(m.fabric, a->fabric, sizeof(m.fabric));

@@ -35,7 +35,8 @@ struct rt_topo;
 
 struct ag_agent {
 	/* ag_agent.c */
-	struct ag_cfg cfg; /* its pointers are replaced by the fields of this structure */
+	struct ag_cfg cfg;	 /* its pointers are replaced by the fields of this structure */
+	bool geometry_by_window; /* the configuration has no geometry: that of a small window is small */
 	char fabric[W_NAME_MAX];
 	struct u_log_ratelimit ratelimit[AG_RATELIMITS];
 	struct ag_watchdog watchdog;

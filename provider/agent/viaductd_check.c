@@ -129,8 +129,8 @@ static int port_check(struct vd_options *o)
 	}
 	if (fault_parse(o->cfg.fault_options, &ignored) != 0) {
 		o->bad_variable = o->cfg.fault_options == u_cfg_str(U_CFG_FAULT);
-		vd_complain("%s %.40s: drop_db=P, spurious_db=P, down_after=N, down_ms=N, torn=P "
-			    "expected, P from 0 to 1; correct it or leave it out",
+		vd_complain("%s %.40s: drop_db=P, spurious_db=P, early_db=P, down_after=N, "
+			    "down_ms=N, torn=P expected, P from 0 to 1; correct it or leave it out",
 			    o->bad_variable ? "VIADUCT_FAULT is" : "--fault", o->cfg.fault_options);
 		return -EINVAL;
 	}
@@ -234,9 +234,26 @@ static void window_choose(struct vd_options *o)
 		o->cfg.window_bytes = u_cfg_uint(U_CFG_WINDOW_BYTES);
 }
 
+/*
+ * Sets the geometry from the variables where no option did.  Where neither was set, it stays 0: the agent chooses by
+ * the size of the window.
+ */
+static void geometry_choose(struct vd_options *o)
+{
+	if (o->cfg.slots == 0 && o->cfg.payload_bytes == 0 &&
+	    u_cfg_origin(U_CFG_SLOTS) == U_CFG_FROM_DEFAULT &&
+	    u_cfg_origin(U_CFG_RING_BYTES) == U_CFG_FROM_DEFAULT)
+		return;
+	if (o->cfg.slots == 0)
+		o->cfg.slots = (uint32_t)u_cfg_uint(U_CFG_SLOTS);
+	if (o->cfg.payload_bytes == 0)
+		o->cfg.payload_bytes = (uint32_t)u_cfg_uint(U_CFG_RING_BYTES);
+}
+
 int vd_check(struct vd_options *o)
 {
 	window_choose(o);
+	geometry_choose(o);
 	if (topology_resolve(o) != 0)
 		return -EINVAL;
 	if (o->fabric[0] == '\0' && vd_set_fabric(o, u_cfg_str(U_CFG_FABRIC)) != 0) {
@@ -249,7 +266,7 @@ int vd_check(struct vd_options *o)
 			    o->cfg.host_count == 1 ? "" : "s");
 		return -EINVAL;
 	}
-	if (!w_geometry_ok(o->cfg.slots, o->cfg.payload_bytes)) {
+	if (o->cfg.slots != 0 && !w_geometry_ok(o->cfg.slots, o->cfg.payload_bytes)) {
 		vd_complain(
 			"--slots %u, --ring-bytes %u: powers of two expected, 8..4096 and 4k..64M",
 			o->cfg.slots, o->cfg.payload_bytes);

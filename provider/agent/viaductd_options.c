@@ -153,10 +153,12 @@ static const struct u_option options[] = {
 	  .call = set_relay_cpus, .expected = "a list of up to 8 processors, as in 2,3 or 2-5" },
 	{ "relay-wait", 0, "HOW", "adaptive, poll or block (VIADUCT_RELAY_WAIT)",
 	  AT(cfg.relay_wait), .words = u_cfg_relay_wait_words },
-	{ "slots", 0, "N", "slots of a VI's fifo (VIADUCT_SLOTS)", AT(cfg.slots),
-	  .min = W_SLOTS_MIN, .max = W_SLOTS_MAX },
+	{ "slots", 0, "N",
+	  "slots of a VI's fifo (VIADUCT_SLOTS;\nwith neither 128, 32 in a window of at most 4M)",
+	  AT(cfg.slots), .min = W_SLOTS_MIN, .max = W_SLOTS_MAX },
 	{ "ring-bytes", 0, "SIZE",
-	  "payload bytes of a VI's fifo, more over relays (VIADUCT_RING_BYTES)",
+	  "payload bytes of a VI's fifo, more over relays\n"
+	  "(VIADUCT_RING_BYTES; with neither 256k, 8k in a window\nof at most 4M)",
 	  AT(cfg.payload_bytes), .size = true, .min = W_PAYLOAD_MIN, .max = W_PAYLOAD_MAX },
 	{ "port", 0, "KIND", "kind of ports (VIADUCT_PORT)", AT(cfg.port_kind) },
 	{ "adapters", 0, "LIST", "of ports of kind cdev: NAME=PATH,... (VIADUCT_ADAPTERS)",
@@ -187,8 +189,6 @@ int vd_options_defaults(struct vd_options *o)
 	o->cfg.group = AG_NO_GROUP;
 	if (u_cfg_load() != 0)
 		return -EINVAL;
-	o->cfg.slots = (uint32_t)u_cfg_uint(U_CFG_SLOTS);
-	o->cfg.payload_bytes = (uint32_t)u_cfg_uint(U_CFG_RING_BYTES);
 	o->cfg.db_bits = (uint32_t)u_cfg_uint(U_CFG_DOORBELLS);
 	o->cfg.spads = (uint32_t)u_cfg_uint(U_CFG_SCRATCHPADS);
 	o->cfg.port_kind = u_cfg_str(U_CFG_PORT);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "port_cdev_priv.h"
+#include "u_cfg.h"
 #include "u_fd.h"
 #include "u_log.h"
 #include "u_random.h"
@@ -87,31 +88,50 @@ static void spads_clear(struct port *p)
 
 /*
  * Sets limits.window_bytes to the memory behind the windows, without the table and at most as configured.  It
- * is known when the link has been up once.
+ * is known when the link has been up once.  Returns the memory with the table.
  */
-static void window_measure(struct cdev_port *c, const struct viaduct_info *info)
+static uint64_t window_measure(struct cdev_port *c, const struct viaduct_info *info)
 {
-	uint64_t sum = 0;
+	uint64_t all = 0, sum;
 
 	for (unsigned int i = 0; i < info->windows && i < VIADUCT_WINDOWS; i++)
-		sum += info->window[i].inbound;
-	sum -= u_min64(sum, u_align_up(sizeof(struct cdev_table), c->view.port.limits.slice_align));
+		all += info->window[i].inbound;
+	sum = all -
+	      u_min64(all, u_align_up(sizeof(struct cdev_table), c->view.port.limits.slice_align));
 	if (c->window_most != 0 && c->window_most < sum)
 		sum = c->window_most;
 	c->view.port.limits.window_bytes = sum;
+	return all;
+}
+
+/* The windows have so little memory in all that no link is made: logs that once. */
+static void window_refuse(struct cdev_port *c, uint64_t bytes)
+{
+	if (!c->told)
+		u_warn("port",
+		       "port %s: its link stays down: its windows have %llu KiB in all, %llu KiB are "
+		       "needed; raise window_bytes of viaduct.ko, or give the adapter larger windows",
+		       c->view.port.limits.name, (unsigned long long)bytes >> 10,
+		       (unsigned long long)U_CFG_WINDOW_BYTES_MIN >> 10);
+	c->told = true;
 }
 
 /*
  * Ends the last generation of the link, and begins to greet in a new one, with scratchpads cleared and the
- * window measured; if that fails, the timer has it tried again.  Caller holds the lock.
+ * window measured; if that fails, the timer has it tried again, unless the window is too small.  Caller holds the lock.
  */
 static void greet_begin(struct cdev_port *c, const struct viaduct_info *info)
 {
 	char text[U_FD_ERROR];
+	uint64_t bytes;
 	int err;
 
 	link_lose(c);
-	window_measure(c, info);
+	bytes = window_measure(c, info);
+	if (bytes < U_CFG_WINDOW_BYTES_MIN) {
+		window_refuse(c, bytes);
+		return;
+	}
 	spads_clear(&c->view.port);
 	cdev_ends_begin(&c->ends, c->view.fd);
 	err = cdev_tables_begin(&c->tables, c->view.fd);

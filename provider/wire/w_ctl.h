@@ -256,7 +256,7 @@ struct w_welcome {
 	uint32_t client_id;
 	uint32_t db_bit; /* this process's doorbell bit, on every port of the host */
 	uint32_t port_count;
-	uint32_t slots; /* the fabric's defaults for new connections */
+	uint32_t slots; /* of new connections to neighbours, where the window is smallest */
 	uint32_t payload_bytes;
 	uint8_t host_addr[8]; /* W_HOST_ADDR_LEN used */
 	char host_name[W_NAME_MAX];

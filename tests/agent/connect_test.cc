@@ -551,6 +551,103 @@ TEST_F(Window, SharedByBothEndsWithinAHost)
 	EXPECT_EQ(s.recv().type, W_REFUSED);
 }
 
+// ---- small windows ----
+
+class SmallWindow : public FabricTest {
+protected:
+	// The agents choose the geometry; the window of each host has the bytes of its place in `windows`.
+	void up_windows(std::vector<uint64_t> windows)
+	{
+		unsigned hosts = static_cast<unsigned>(windows.size());
+
+		up(hosts, [windows = std::move(windows)](ag_cfg &cfg) {
+			cfg.slots = cfg.payload_bytes = 0;
+			cfg.window_bytes = windows[cfg.host_id];
+		});
+	}
+
+	static void all_have(const Pair &p, uint32_t slots, uint32_t payload)
+	{
+		for (const Msg *m : { &p.client_linked, &p.server_linked }) {
+			const w_linked &linked = m->as<w_linked>();
+
+			for (const w_geometry *g : { &linked.inbound, &linked.outbound }) {
+				EXPECT_EQ(g->slots, slots);
+				EXPECT_EQ(g->payload_bytes, payload);
+				EXPECT_EQ(g->slice_len, w_slice_bytes(slots, payload));
+			}
+		}
+	}
+
+	// 16 connections between processes of the two hosts at once, and 16 KiB for each slice.
+	void sixteen(unsigned from, unsigned to)
+	{
+		Client c(*fabric, from), s(*fabric, to);
+		std::vector<Pair> pairs;
+		uint64_t before = window_used(*fabric, from);
+
+		for (unsigned i = 0; i < 16; i++) {
+			pairs.push_back(join(c, s, std::to_string(i)));
+			all_have(pairs.back(), 32, 8192);
+		}
+		EXPECT_EQ(window_used(*fabric, from) - before, (from == to ? 32u : 16u) * 16384);
+	}
+};
+
+TEST_F(SmallWindow, SixteenConnectionsWithinAHost)
+{
+	up_windows({ 1 << 20 });
+	sixteen(0, 0);
+}
+
+TEST_F(SmallWindow, SixteenConnectionsBetweenNeighbours)
+{
+	up_windows({ 1 << 20, 1 << 20 });
+	sixteen(0, 1);
+}
+
+TEST_F(SmallWindow, EndsAtFourMebibytes)
+{
+	up_windows({ 4 << 20 });
+	Client c(*fabric, 0), s(*fabric, 0);
+
+	all_have(join(c, s), 32, 8192);
+	EXPECT_EQ(c.welcome.slots, 32u);
+	EXPECT_EQ(c.welcome.payload_bytes, 8192u);
+}
+
+TEST_F(SmallWindow, AboveNothingIsSmall)
+{
+	up_windows({ (4 << 20) + 4096 });
+	Client c(*fabric, 0), s(*fabric, 0);
+
+	all_have(join(c, s), 128, 256 << 10);
+	EXPECT_EQ(c.welcome.slots, 128u);
+	EXPECT_EQ(c.welcome.payload_bytes, 256u << 10);
+}
+
+// Both directions of a connection have the geometry of the smaller window.
+TEST_F(SmallWindow, OfOneEndDecidesForBoth)
+{
+	up_windows({ 16 << 20, 1 << 20 });
+	Client large(*fabric, 0), small(*fabric, 1);
+
+	all_have(join(large, small, "to"), 32, 8192);
+	all_have(join(small, large, "back"), 32, 8192);
+}
+
+TEST_F(SmallWindow, LeavesAGeometryThatWasSet)
+{
+	up(2, [](ag_cfg &cfg) {
+		cfg.slots = 64;
+		cfg.payload_bytes = 16384;
+		cfg.window_bytes = 1 << 20;
+	});
+	Client c(*fabric, 0), s(*fabric, 1);
+
+	all_have(join(c, s), 64, 16384);
+}
+
 // ---- links going down ----
 
 class LinkDown : public FabricTest {

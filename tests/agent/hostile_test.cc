@@ -1075,6 +1075,26 @@ TEST_F(Liar, AcceptsWithALongRing)
 	leaves_nothing();
 }
 
+TEST_F(Liar, AcceptsWithMoreSlotsThanWereRequested)
+{
+	Client c(fabric, 3);
+	w_cm req, m;
+
+	c.connection(W_CONNECT, 5, address(3, "c"), address(1, "s"));
+	req = next_record();
+	ASSERT_EQ(req.hdr.type, W_CM_REQ);
+	EXPECT_EQ(req.geometry.slots, 8u);
+	m = cm(1, 3, 7, req.src_conn);
+	m.geometry.slots = 4096;
+	m.geometry.slice_len = w_slice_bytes(4096, m.geometry.payload_bytes);
+	m.geometry.slice_id = peer->offer(m.geometry.slice_len).id;
+	peer->send_by(m, W_CM_ACCEPT, kTo3);
+	refused(c.recv(), 5, W_NO_RESOURCE);
+	EXPECT_EQ(next_record().hdr.type, W_CM_CANCEL);
+	others_go_on();
+	leaves_nothing();
+}
+
 // No host lacks room: the end behaves as if the path had been lost.
 TEST_F(Liar, AcceptsWithASliceThatNeverComes)
 {

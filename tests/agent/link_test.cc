@@ -492,6 +492,23 @@ TEST_F(LinkGeneration, LostDoorbellsOnlyDelay)
 	}
 }
 
+TEST_F(LinkGeneration, EarlyDoorbellsOnlyDelay)
+{
+	up(2, [](ag_cfg &cfg) {
+		cfg.port_kind = "emu+fault";
+		cfg.fault_options = "early_db=0.5";
+		cfg.seed = 7;
+	});
+	Client c(*fabric, 0), s(*fabric, 1);
+
+	for (int i = 0; i < 15; i++) {
+		Pair p = join(c, s, std::to_string(i));
+		c.conn(W_CLOSE, p.client_conn);
+		EXPECT_EQ(s.recv().type, W_LOST);
+		s.conn(W_CLOSE, p.server_conn);
+	}
+}
+
 TEST_F(LinkGeneration, LeavesWhenIdle)
 {
 	ag_cfg cfg = {};

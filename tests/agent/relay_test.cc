@@ -836,6 +836,70 @@ TEST_F(PayloadBuffers, LongOnesHaveAQuarterOfAWindow)
 	EXPECT_EQ(payload_of(join(*c, *s, "again")), 8192u);
 }
 
+// ---- small windows --------------------------------------------------------------------------------
+
+// The hosts between which a relayed connection is made have windows of `ends` bytes, the others of `relays` bytes.
+class SmallRelay : public RelayTest {
+protected:
+	void up_windows(const Path &w, uint64_t ends, uint64_t relays)
+	{
+		up_paths(w, [=](ag_cfg &cfg) {
+			bool end = cfg.host_id == w.from || cfg.host_id == w.to;
+
+			cfg.slots = cfg.payload_bytes = 0;
+			cfg.window_bytes = end ? ends : relays;
+		});
+	}
+
+	static void all_small(const Pair &p)
+	{
+		for (const Msg *m : { &p.client_linked, &p.server_linked }) {
+			const w_linked &linked = m->as<w_linked>();
+
+			for (const w_geometry *g : { &linked.inbound, &linked.outbound }) {
+				EXPECT_EQ(g->slots, 32u);
+				EXPECT_EQ(g->payload_bytes, 8192u);
+				EXPECT_EQ(g->slice_len, 16384u);
+			}
+		}
+	}
+};
+
+TEST_F(SmallRelay, BetweenLargeWindowsHoldsItsCircuit)
+{
+	up_windows(kChain3, 64 << 20, 1 << 20);
+	uint64_t before = window_used(*fabric, 1);
+	Pair p = join(*c, *s, "p"), q = join(*s, *c, "q");
+
+	for (Pair *pair : { &p, &q }) {
+		all_small(*pair);
+		message_passes(pair->client_linked, pair->server_linked, "through little");
+	}
+	EXPECT_EQ(window_used(*fabric, 1) - before, 4 * 16384u);
+}
+
+// No payload buffer becomes longer with the path.
+TEST_F(SmallRelay, SixteenCircuitsOverAChain)
+{
+	std::vector<Pair> pairs;
+
+	up_windows(kChain5, 1 << 20, 1 << 20);
+	for (unsigned i = 0; i < 16; i++) {
+		pairs.push_back(join(*c, *s, std::to_string(i)));
+		all_small(pairs.back());
+	}
+	message_passes(pairs[15].client_linked, pairs[15].server_linked, "the last");
+}
+
+TEST_F(SmallRelay, LargeRelayBetweenSmallWindows)
+{
+	up_windows(kChain3, 1 << 20, 64 << 20);
+	Pair p = join(*c, *s, "p");
+
+	all_small(p);
+	message_passes(p.client_linked, p.server_linked, "through much");
+}
+
 // ---- reports of which links are up ---------------------------------------------------------------
 
 class Links : public RelayTest {

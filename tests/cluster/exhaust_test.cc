@@ -154,19 +154,20 @@ struct Pairs {
 	std::vector<std::pair<std::unique_ptr<Vi>, std::unique_ptr<Vi>>> list;
 };
 
-static void window_exhausted(unsigned hosts)
+/* At least `least` connections fit into a window of that size. */
+static void window_exhausted(unsigned hosts, const char *bytes, size_t least)
 {
 	Await awaited("the window to be used up", 60);
-	Fabric fabric(hosts, { "--window", "4M" });
+	Fabric fabric(hosts, { "--window", bytes });
 	std::vector<uint64_t> window;
 	for (unsigned i = 0; i < hosts; i++)
 		window.push_back(fabric.window_used(i));
 	{
 		Nic a("host0"), b(hosts == 1 ? "host0" : "host1");
-		Pairs pairs(a, b, 64);
+		Pairs pairs(a, b, 128);
 		for (int round = 0; round < 3; round++) {
 			ASSERT_EQ(VIP_ERROR_RESOURCE, pairs.fill());
-			ASSERT_GT(pairs.list.size(), 1u);
+			ASSERT_GE(pairs.list.size(), least);
 			pairs.use();
 			size_t before = pairs.list.size();
 			pairs.drop_one();
@@ -191,12 +192,27 @@ static void window_exhausted(unsigned hosts)
 
 TEST(Exhaust, WindowOfOneHost)
 {
-	window_exhausted(1);
+	window_exhausted(1, "8M", 2);
 }
 
 TEST(Exhaust, WindowBetweenHosts)
 {
-	window_exhausted(2);
+	window_exhausted(2, "8M", 2);
+}
+
+TEST(Exhaust, SmallWindowOfOneHost)
+{
+	window_exhausted(1, "1M", 16);
+}
+
+TEST(Exhaust, SmallWindowBetweenHosts)
+{
+	window_exhausted(2, "1M", 16);
+}
+
+TEST(Exhaust, LeastWindowBetweenHosts)
+{
+	window_exhausted(2, "256K", 8);
 }
 
 TEST(Exhaust, WindowMemory)

@@ -342,8 +342,8 @@ class Up(unittest.TestCase):
                 (['--alias', 'a b=host0'], ['--alias a b=host0', 'NAME']),
                 (['--device-alias', '=host0'], ['--device-alias =host0', 'NAME']),
                 (['--group', 'no such group'], ["--group 'no such group'", 'number of a group']),
-                (['--window', '1'], ['64k', "'1'"]),
-                (['--window', '2048T'], ['64k', "'2048T'"])):
+                (['--window', '255k'], ['256k', "'255k'"]),
+                (['--window', '2048T'], ['256k', "'2048T'"])):
             with self.subTest(args=args):
                 self.refused(2, texts, *args)
 
@@ -367,7 +367,7 @@ class Up(unittest.TestCase):
 
     def test_the_least_window_is_taken(self):
         env = environment(f'up{os.getpid()}', VIADUCT_AGENT=AGENT)
-        for args in (['up', '--hosts', '1', '--window', '64k', '--port', 'emu+fault+strict'], ['down']):
+        for args in (['up', '--hosts', '1', '--window', '256k', '--port', 'emu+fault+strict'], ['down']):
             out = subprocess.run([VI_FABRIC, *args], env=env, text=True, capture_output=True,
                                  stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
             self.assertEqual(out.returncode, 0, out.stderr)
@@ -793,7 +793,7 @@ class FullWindow(FabricCase):
     agent_args = ('--window', '1M')
 
     def test_cause_and_remedy_are_told(self):
-        err = self.fails('vi_bw', '-q', '--sizes', '8', '--vis', '8')
+        err = self.fails('vi_bw', '-q', '--sizes', '8', '--vis', '64')
         self.assertIn('VIP_ERROR_RESOURCE', err)
         self.assertIn('window', err)
         self.assertIn('--window', err)

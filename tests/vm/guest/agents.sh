@@ -10,10 +10,14 @@ else
 fi
 export VIADUCT_HOST
 
-# start_agent: its log is /tmp/agent.log.
-start_agent() {
+# run_agent: its log is /tmp/agent.log.
+run_agent() {
 	VIADUCT_LOG=info viaductd --fabric vm --host-id "$VIADUCT_HOST" --hosts 2 --port cdev 2>/tmp/agent.log &
 	agent=$!
+}
+
+start_agent() {
+	run_agent
 	check "the link between the agents comes up" wait_for 60 link_is_up
 	idle=$(used)
 }

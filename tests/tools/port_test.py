@@ -6,9 +6,11 @@ Tests that need an adapter are in tests/vm/suites/vi_port.sh.
 """
 import glob
 import itertools
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -77,6 +79,9 @@ class Usage(PortCase):
         self.refused('vi_fabric status', 'host0', 'link')
         self.refused('1 to 40 characters', 'emu:', 'link')
         self.refused('1 to 40 characters', 'emu:' + 41 * 'x', 'link')
+        self.refused('+strict', 'emu+loose:x', 'link')
+        self.refused('no DEVICE', 'emu', 'link')
+        self.refused('no DEVICE', 'emulated:x', 'link')
         self.assertIn('no device of viaduct.ko', self.run_one('/dev/null', 'link', status=1))
         self.assertIn('is viaduct.ko loaded', self.run_one('/nowhere/viaduct0', 'link', status=1))
 
@@ -97,6 +102,12 @@ class Usage(PortCase):
         self.refused('--peer', self.device, 'link', '--peer')
         self.refused('--bytes', self.device, 'ring', '1', '--bytes', '1k')
         self.refused('--timeout', 'list', '--timeout', '1')
+        for value in ('0', 'x', '86401'):
+            self.refused('--seconds', self.device, 'selftest', '--seconds', value)
+        self.refused('--serve', self.device, 'link', '--serve')
+        self.refused('--seconds', self.device, 'check', '--seconds', '1')
+        self.refused('not for --serve', self.device, 'selftest', '--serve', '--json', 'x')
+        self.refused('no other end', 'emu', 'selftest', '--serve')
 
     @unittest.skipIf(glob.glob('/dev/viaduct[0-9]*'), 'this machine has an adapter')
     def test_no_adapter(self):
@@ -112,7 +123,7 @@ class Alone(PortCase):
 
     def test_no_peer(self):
         for args in (('link', 'up'), ('link', 'watch'), ('spad', '--peer'), ('ring', '1'), ('listen', '1'), ('listen',),
-                     ('serve',), ('check',)):
+                     ('serve',), ('check',), ('selftest',), ('selftest', '--serve')):
             self.assertIn('in 0.2 s', self.port(*args, '--timeout', '0.2', status=1), args)
 
 
@@ -189,6 +200,83 @@ class Pair(PortCase):
         first.kill()
         self.assertIn('all as they were stored', self.port('check'))
         self.assertIn('all as they were stored', self.end(serve))
+
+
+UNTESTABLE = {'loads', 'atomics', 'hostile'}
+
+
+class Selftest(PortCase):
+    def report(self, *args, status=0):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / 'report.json'
+            out = self.run_one(*args, '--seconds', '0.2', '--json', str(path), status=status)
+            return out, json.loads(path.read_text())
+
+    def check_kept(self, out, report, kind):
+        self.assertEqual(report['schema'], 'viaduct.selftest')
+        self.assertEqual(report['schema_version'], 1)
+        self.assertEqual(report['state'], 'kept', report)
+        for clause in report['clauses']:
+            state = 'not testable' if clause['id'] in UNTESTABLE else 'kept'
+            self.assertEqual(clause['state'], state, clause)
+            if state == 'kept' and clause['id'] != 'reach':
+                for way in ('to_peer', 'from_peer'):
+                    self.assertGreater(clause[way]['tried'], 0, clause)
+                    self.assertEqual(clause[way]['wrong'], 0, clause)
+        self.assertEqual(len({clause['id'] for clause in report['clauses']}), 19)
+        self.assertEqual(report['port']['kind'], kind)
+        self.assertEqual(report['port']['kernel'], os.uname().release)
+        self.assertEqual(report['port']['peer_kernel'], os.uname().release)
+        self.assertIsNone(report['port']['chip'])
+        self.assertIn('stores', {measure['name'] for measure in report['measures']})
+        self.assertIn('16 kept, 0 broken, 3 not testable', out)
+
+    def test_alone(self):
+        for kind in ('emu', 'emu+strict'):
+            self.check_kept(*self.report(kind, 'selftest'), kind)
+
+    def test_two_processes(self):
+        for kind in ('emu', 'emu+fault'):
+            device = self.device.replace('emu:', kind + ':')
+            helper = start(device, 'selftest', '--serve')
+            self.children.append(helper)
+            self.check_kept(*self.report(device, 'selftest'), kind)
+            self.assertIn('served', self.end(helper))
+
+    def test_a_model_of_a_named_adapter(self):
+        device = self.device.replace('emu:', 'emu+model:gen3x8:')
+        helper = start(device, 'selftest', '--serve')
+        self.children.append(helper)
+        self.check_kept(*self.report(device, 'selftest'), 'emu+model')
+        self.end(helper)
+
+    def test_lost_rings_are_found(self):
+        os.environ['VIADUCT_FAULT'] = 'drop_db=1'
+        self.addCleanup(os.environ.pop, 'VIADUCT_FAULT')
+        _, report = self.report('emu+fault', 'selftest', status=1)
+        self.assertEqual(report['state'], 'broken')
+        broken = {clause['id']: clause for clause in report['clauses'] if clause['state'] == 'broken'}
+        self.assertIn('rings', broken)
+        self.assertEqual(broken.keys(), {'rings', 'bits'})
+        self.assertEqual({clause['id'] for clause in report['clauses'] if clause['state'] == 'not testable'},
+                         UNTESTABLE | {'ring-order', 'clear', 'mask'})
+        self.assertIn('a ring did not arrive', broken['rings']['text'])
+
+    def test_a_report_that_cannot_be_written(self):
+        err = self.run_one('emu', 'selftest', '--seconds', '0.1', '--json', '/nowhere/report.json', status=1)
+        self.assertIn('/nowhere/report.json', err)
+
+    def test_both_have_one_role(self):
+        other = self.behind('selftest', '--serve')
+        self.assertIn('the peer runs selftest --serve, too', self.port('selftest', '--serve', status=1))
+        self.end(other, status=1)
+        other = self.behind('selftest')
+        child = start(self.device, 'selftest')
+        self.children.append(child)
+        out, err = child.communicate(timeout=PATIENCE)
+        self.assertEqual((child.returncode, err), (1, ''), out)
+        self.assertIn('the peer judges, too', out)
+        self.end(other, status=1)
 
 
 if __name__ == '__main__':

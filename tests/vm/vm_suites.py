@@ -83,6 +83,7 @@ SUITES = {one.name: one for one in (
     suite("cdev-small4", PAIR, CDEV, script="cdev-small", windows=4, window_bytes=1 << 16, doorbells=4, built=AGENTS,
           kernel_args=f"CONNECTIONS=8 LITTLE={32 << 10}"),
     suite("vi_port_pair", PAIR, CDEV, built=AGENTS + ("tools/vi_port",)),
+    suite("vi_port_selftest", PAIR, CDEV, built=("tools/vi_port",), doorbells=32, timeout=400),
     suite("pair", PAIR, CLIENTS),
     suite("death", PAIR, TOOL),
     suite("reload", PAIR, TOOL),

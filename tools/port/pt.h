@@ -13,12 +13,15 @@ struct pt_options {
 	double timeout; /* seconds; 0: without end */
 	unsigned long bytes;
 	bool peer;
+	bool serve;
+	double seconds; /* below 0: not given */
+	const char *json;
 };
 
 struct pt_port {
 	const char *device;
-	const char *cable; /* emulated: the name of the cable; NULL of an adapter */
-	struct port *port;
+	const char *cable;	    /* emulated: the name of the cable; NULL of an adapter */
+	struct port *port;	    /* with the decorators that the device names */
 	struct port_emu_host *host; /* its doorbells */
 	int adapter;		    /* a second descriptor of the adapter; -1: emulated */
 	double timeout;
@@ -66,5 +69,11 @@ int pt_verify(const void *buf, size_t len, uint32_t seed, size_t *wrong_out, siz
 
 #define PT_BYTES_MAX (UINT32_C(1) << 30)
 int pt_transfer(struct pt_port *t, bool serves, size_t bytes);
+
+int pt_selftest(struct pt_port *t, bool serves, double seconds, const char *json);
+/* Both ends, on an emulated port of this kind. */
+int pt_selftest_alone(const char *kind, double timeout, double seconds, const char *json);
+/* Is it the kind of an emulated port, without the name of a cable? */
+bool pt_is_kind(const char *device);
 
 #endif

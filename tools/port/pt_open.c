@@ -2,6 +2,7 @@
 /* The port: opened, its link brought up, served. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,8 +10,9 @@
 #include "u_time.h"
 
 #define STEP_NS 5000000
-#define CABLE "emu:"
+#define EMULATED "emu"
 #define CABLE_MAX 40u
+#define SEED 1
 
 /* Takes `fd`. */
 static int open_adapter(struct pt_port *t, int fd)
@@ -38,25 +40,65 @@ static int open_adapter(struct pt_port *t, int fd)
 	return port_cdev_create(&cfg, &t->port);
 }
 
-static int open_emulated(struct pt_port *t)
+/* Takes the kind from the device, up to the name of its cable. */
+static int kind_of(const struct pt_port *t, char kind[PORT_KIND_MAX])
+{
+	size_t n = (size_t)(t->cable - 1 - t->device);
+
+	if (n >= PORT_KIND_MAX)
+		return -EINVAL;
+	memcpy(kind, t->device, n);
+	kind[n] = '\0';
+	return port_kind_check(kind);
+}
+
+static int open_emulated(struct pt_port *t, const char *kind)
 {
 	struct port_emu_cfg cfg = { .name = "port", .index = 1 };
+	const char *faults = getenv("VIADUCT_FAULT");
 	int err = port_emu_host_create(&t->host);
 
-	return err != 0 ? err : port_emu_create(t->host, &cfg, &t->port);
+	if (err == 0)
+		err = port_emu_create(t->host, &cfg, &t->port);
+	return err != 0
+		       ? err
+		       : port_decorate(t->port, kind, faults != NULL ? faults : "", SEED, &t->port);
+}
+
+bool pt_is_kind(const char *device)
+{
+	return strcmp(device, EMULATED) == 0 ||
+	       (strncmp(device, EMULATED "+", strlen(EMULATED "+")) == 0 &&
+		port_kind_check(device) == 0);
+}
+
+/* Does it begin as an emulated port?  The name of its cable follows the last colon. */
+static bool is_emulated(const char *device, const char **cable_out)
+{
+	size_t n = strlen(EMULATED);
+
+	if (strncmp(device, EMULATED, n) != 0 || (device[n] != ':' && device[n] != '+') ||
+	    strrchr(device, ':') == NULL)
+		return false;
+	*cable_out = strrchr(device, ':') + 1;
+	return true;
 }
 
 static int open_device(struct pt_port *t)
 {
-	char text[U_FD_ERROR];
+	char text[U_FD_ERROR], kind[PORT_KIND_MAX];
 	int fd, err;
 
-	if (strncmp(t->device, CABLE, strlen(CABLE)) == 0) {
-		t->cable = t->device + strlen(CABLE);
+	if (is_emulated(t->device, &t->cable)) {
 		if (t->cable[0] == '\0' || strlen(t->cable) > CABLE_MAX)
 			return pt_usage("the name of a cable has 1 to %u characters, '%s' has not",
 					CABLE_MAX, t->cable);
-		err = open_emulated(t);
+		if (kind_of(t, kind) != 0)
+			return pt_usage(
+				"'%s' does not begin with a kind of emulated ports: emu, then +strict, "
+				"+fault, +model[:PROFILE[:DILATION]]",
+				t->device);
+		err = open_emulated(t, kind);
 		return err == 0 ? EXIT_OK : pt_fail("making an emulated port: %s", pt_error(err));
 	}
 	if (t->device[0] != '/')

@@ -18,6 +18,9 @@
 /* Another name of a replaced call, declared like that. */
 #define VS_ALSO(name, of) extern __typeof__(of) name VS_HOOK VS_LIKE(of) __attribute__((alias(#of)))
 
+/* Flags of preadv2() and pwritev2() that a socket takes; RWF_NOWAIT counts, and 0x20 is RWF_NOAPPEND. */
+#define VS_RWF_SOCKET (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND | 0x20)
+
 /* For programs compiled with _FORTIFY_SOURCE: ends one whose buffer is too small, as the C library does. */
 void __chk_fail(void) __attribute__((noreturn));
 

@@ -52,7 +52,7 @@ VS_HOOK ssize_t readv(int fd, const struct iovec *v, int n)
 	return rc;
 }
 
-/* Without an offset, at -1, from a stream as readv(), with RWF_NOWAIT at most; all else is the kernel's. */
+/* Without an offset, at -1, from a stream as readv().  All else, and flags that sockets refuse, is the kernel's. */
 VS_HOOK ssize_t preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = (size_t)n };
@@ -61,7 +61,7 @@ VS_HOOK ssize_t preadv2(int fd, const struct iovec *v, int n, off_t at, int flag
 
 	if (vs_likely(!o))
 		return vs_real.preadv2(fd, v, n, at, flags);
-	if (n <= 0 || all_empty(v, n) || o->kind != VS_SOCKET || (flags & ~RWF_NOWAIT))
+	if (n <= 0 || all_empty(v, n) || o->kind != VS_SOCKET || (flags & ~VS_RWF_SOCKET))
 		rc = vs_real.preadv2(fd, v, n, at, flags);
 	else
 		rc = vs_io_recv(o, fd, &m, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);

@@ -48,7 +48,7 @@ VS_HOOK ssize_t writev(int fd, const struct iovec *v, int n)
 	return rc;
 }
 
-/* Without an offset, at -1, to a stream as writev(), with RWF_NOWAIT at most; all else is the kernel's. */
+/* Without an offset, at -1, to a stream as writev().  All else, and flags that sockets refuse, is the kernel's. */
 VS_HOOK ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
 	struct vs_obj *o = at == -1 ? vs_get(fd) : NULL;
@@ -56,7 +56,7 @@ VS_HOOK ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int fla
 
 	if (vs_likely(!o))
 		return vs_real.pwritev2(fd, v, n, at, flags);
-	if (o->kind != VS_SOCKET || n <= 0 || !v || (flags & ~RWF_NOWAIT))
+	if (o->kind != VS_SOCKET || n <= 0 || !v || (flags & ~VS_RWF_SOCKET))
 		rc = vs_real.pwritev2(fd, v, n, at, flags);
 	else
 		rc = send_vector(o, fd, v, n, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);

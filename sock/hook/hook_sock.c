@@ -2,6 +2,7 @@
 /* Calls that make, name, change and end descriptors. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <string.h>
@@ -167,6 +168,14 @@ VS_HOOK int ioctl(int fd, unsigned long op, ...)
 	rc = vs_opts_ioctl(o, fd, op, arg);
 	vs_put(o);
 	return rc;
+}
+
+/* As the original, which asks the kernel by an ioctl() of its own. */
+VS_HOOK int sockatmark(int fd)
+{
+	int at = 0;
+
+	return ioctl(fd, SIOCATMARK, &at) < 0 ? -1 : at;
 }
 
 /* As the original.  O_ASYNC moves a connection to the kernel, and so does a copy with a number of 0 to 2. */

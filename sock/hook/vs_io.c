@@ -14,6 +14,7 @@
 
 #include "vs_epoll.h"
 #include "vs_io_wait.h"
+#include "vs_ready.h"
 #include "vs_real.h"
 #include "vs_signal.h"
 #include "vs_sock.h"
@@ -172,12 +173,23 @@ static ssize_t peek(struct vs_obj *o, struct st_stream *s, int fd, const struct 
 	}
 }
 
+/* True: the next byte of a stream that some bytes came from is after an urgent one, where the kernel ends a call. */
+static bool at_mark(struct st_stream *s, int fd)
+{
+	int at = 0;
+
+	/* An urgent byte is sent once both directions have left the VI, of which each end knows then. */
+	if ((st_on_vi(s) & ST_IN) && st_why(s) == ST_WHY_NONE)
+		return false;
+	return vs_ready_at_mark(s, fd, &at) == 0 && at != 0;
+}
+
 /*
  * Receives until there are `target` bytes, or the stream ends or fails; advances `r`.  With `wait` it sleeps when none
  * are there.  Returns bytes, 0 at the end, or -errno; the next call returns an error that follows some bytes.
  */
-static ssize_t take(struct vs_obj *o, struct st_stream *s, struct rest *r, int flags, size_t target,
-		    bool wait)
+static ssize_t take(struct vs_obj *o, struct st_stream *s, int fd, struct rest *r, int flags,
+		    size_t target, bool wait)
 {
 	const struct timespec *until = NULL;
 	struct timespec at;
@@ -189,7 +201,7 @@ static ssize_t take(struct vs_obj *o, struct st_stream *s, struct rest *r, int f
 		if (n > 0) {
 			done += (size_t)n;
 			rest_take(r, (size_t)n);
-			if (r->left == 0 || done >= target)
+			if (r->left == 0 || done >= target || at_mark(s, fd))
 				return (ssize_t)done;
 			continue;
 		}
@@ -239,7 +251,7 @@ static ssize_t stream_recv(struct vs_obj *o, struct st_stream *s, int fd, struct
 		target = r.left;
 	if (flags & MSG_PEEK)
 		return peek(o, s, fd, &r, flags, target, wait);
-	n = take(o, s, &r, flags, target, wait);
+	n = take(o, s, fd, &r, flags, target, wait);
 	moved(o, false, &r, n > 0 ? (size_t)n : 0);
 	return n;
 }

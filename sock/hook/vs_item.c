@@ -245,9 +245,10 @@ static uint32_t wanted(const struct vs_item *it)
 		return it->events;
 	if (it->off)
 		return EPOLLET;
-	events = st_kernel_events(s, vs_stream_events(it->events));
+	events = st_kernel_events(s, vs_stream_events(it->events)) | (it->events & EPOLLPRI);
 	/* Without EPOLLET an entry that waits only for the end of the connection would be reported again and again. */
-	return events | (events & (EPOLLIN | EPOLLOUT) ? it->events & EPOLLET : (uint32_t)EPOLLET);
+	return events | (events & (EPOLLIN | EPOLLPRI | EPOLLOUT) ? it->events & EPOLLET
+								  : (uint32_t)EPOLLET);
 }
 
 void vs_item_unset(struct vs_item *it)

@@ -51,6 +51,18 @@ void vs_note_socket(struct vs_sock *k, int name, const void *v, socklen_t len)
 		atomic_store(&k->low_water, vs_int_of(v, len) > 0 ? vs_int_of(v, len) : 1);
 }
 
+void vs_note_buffer(struct vs_sock *k, int fd, int name)
+{
+	bool receive = name == SO_RCVBUF || name == SO_RCVBUFFORCE;
+	socklen_t len = sizeof(int);
+	int bytes;
+
+	if (!receive && name != SO_SNDBUF && name != SO_SNDBUFFORCE)
+		return;
+	if (vs_real.getsockopt(fd, SOL_SOCKET, receive ? SO_RCVBUF : SO_SNDBUF, &bytes, &len) == 0)
+		atomic_store(receive ? &k->receive_buffer : &k->send_buffer, bytes);
+}
+
 /* Notes TCP_CORK; its end, or TCP_NODELAY, sends what was kept back. */
 void vs_note_tcp(struct vs_sock *k, int name, const void *v, socklen_t len)
 {

@@ -36,13 +36,15 @@ struct vs_sock {
 	_Atomic bool nonblock;
 	_Atomic int low_water;
 	_Atomic uint64_t receive_ns, send_ns; /* SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
-	_Atomic bool asked;		      /* st_promote() was called */
-	_Atomic bool waited;		      /* for an eager promotion */
-	_Atomic bool was_on_vi;		      /* some byte went over a VI, or could have */
-	_Atomic bool demoted;		      /* it is counted as demoted */
-	_Atomic bool shut;		      /* for sending, by shutdown() */
-	_Atomic bool cork;		      /* TCP_CORK */
-	_Atomic int error; /* met after bytes were moved: the next call tells it */
+	_Atomic int receive_buffer;	      /* the kernel's, in bytes; 0: the program set none */
+	_Atomic int send_buffer;
+	_Atomic bool asked;	/* st_promote() was called */
+	_Atomic bool waited;	/* for an eager promotion */
+	_Atomic bool was_on_vi; /* some byte went over a VI, or could have */
+	_Atomic bool demoted;	/* it is counted as demoted */
+	_Atomic bool shut;	/* for sending, by shutdown() */
+	_Atomic bool cork;	/* TCP_CORK */
+	_Atomic int error;	/* met after bytes were moved: the next call tells it */
 	struct vs_auto traffic;
 	_Atomic uint64_t since; /* CLOCK_MONOTONIC, ns: when it was connected */
 };

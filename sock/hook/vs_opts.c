@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "vs_note.h"
+#include "vs_ready.h"
 #include "vs_real.h"
 #include "vs_sock.h"
 #include "vs_sock_promote.h"
@@ -105,10 +106,12 @@ int vs_opts_set(struct vs_obj *o, int fd, int level, int name, const void *v, so
 	rc = vs_real.setsockopt(fd, level, name, v, len);
 	if (rc != 0 || !vs_is_socket(o) || !v)
 		return rc;
-	if (level == SOL_SOCKET)
+	if (level == SOL_SOCKET) {
 		vs_note_socket(&o->sock, name, v, len);
-	else if (level == IPPROTO_TCP)
+		vs_note_buffer(&o->sock, fd, name);
+	} else if (level == IPPROTO_TCP) {
 		vs_note_tcp(&o->sock, name, v, len);
+	}
 	return rc;
 }
 
@@ -159,7 +162,10 @@ static int give_count(int64_t n, void *arg)
 	return 0;
 }
 
-/* FIONREAD and SIOCOUTQ count a stream's bytes; FIOASYNC moves the connection to the kernel; FIONBIO is noted. */
+/*
+ * FIONREAD, SIOCOUTQ and SIOCATMARK count a stream's bytes; FIOASYNC moves the connection to the kernel; FIONBIO is
+ * noted.
+ */
 int vs_opts_ioctl(struct vs_obj *o, int fd, unsigned long op, void *arg)
 {
 	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
@@ -169,6 +175,8 @@ int vs_opts_ioctl(struct vs_obj *o, int fd, unsigned long op, void *arg)
 		return give_count(st_readable_bytes(s), arg);
 	if (s && arg && op == SIOCOUTQ)
 		return give_count(st_unsent_bytes(s), arg);
+	if (s && arg && op == SIOCATMARK)
+		return vs_ready_at_mark(s, fd, arg);
 	if (vs_is_socket(o) && op == FIOASYNC)
 		kernel_only(o, VS_WHY_SIGNAL);
 	rc = vs_real.ioctl(fd, op, arg);

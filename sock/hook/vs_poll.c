@@ -301,14 +301,16 @@ static int run(struct job *j, const struct timespec *until, bool once, const sig
 	int n, rc;
 
 	for (;;) {
-		if (look_all(j) > 0 || once)
-			return ask(j, mask);
+		/* As the kernel, which lets no signal through if it has found events. */
+		n = look_all(j);
+		if (n > 0 || once)
+			return ask(j, n > 0 ? NULL : mask);
 		shares(j, &kernel, &vi);
 		n = kernel ? ask(j, mask) : 0;
 		if (n != 0)
 			return n;
 		if (vi && spin(j))
-			return ask(j, mask);
+			return ask(j, NULL);
 		rc = doze(j, until, mask);
 		if (rc < 0)
 			return -1;

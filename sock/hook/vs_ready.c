@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "vs_ready.h"
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
+
+#include "vs_real.h"
 
 unsigned int vs_stream_events(unsigned int asked)
 {
@@ -49,7 +53,8 @@ void vs_ready_get(struct vs_obj *o, struct st_stream *s, unsigned int asked, str
 	if (!(ready.kernel & ST_IN))
 		ready.kernel &= ST_OUT;
 	look->events = spread(ready.events, asked);
-	look->kernel = spread(ready.kernel, asked) | (ready.kernel & ST_IN ? asked & POLLPRI : 0);
+	/* Urgent bytes are the kernel's: it tells of them while bytes of the VI before them are unread. */
+	look->kernel = spread(ready.kernel, asked) | (asked & POLLPRI);
 	look->in_edges = ready.in_edges;
 	look->out_edges = ready.out_edges;
 }
@@ -60,4 +65,15 @@ void vs_ready_note(struct vs_obj *o)
 
 	if (s && st_on_vi(s) && !atomic_exchange(&o->sock.was_on_vi, true))
 		vs_stat_add(VS_PROMOTED, 1);
+}
+
+int vs_ready_at_mark(struct st_stream *s, int fd, int *at)
+{
+	int64_t bytes = st_readable_bytes(s);
+	int kernel = 0, rc = vs_real.ioctl(fd, SIOCATMARK, at);
+
+	/* What is unread here was sent before all that the kernel has. */
+	if (rc == 0 && *at && vs_real.ioctl(fd, FIONREAD, &kernel) == 0 && bytes > kernel)
+		*at = 0;
+	return rc;
 }

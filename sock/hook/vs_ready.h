@@ -21,4 +21,10 @@ unsigned int vs_stream_events(unsigned int asked);
 /* Counts a promotion once it is seen, and notes that bytes may have gone over a VI. */
 void vs_ready_note(struct vs_obj *o);
 
+/*
+ * SIOCATMARK of a stream: 0 with *at, which is 1 if the next byte is the one after an urgent byte; -1 and errno.  Takes
+ * marks that have come.
+ */
+int vs_ready_at_mark(struct st_stream *s, int fd, int *at);
+
 #endif

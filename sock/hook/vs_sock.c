@@ -220,14 +220,16 @@ void vs_sock_connect(struct vs_obj *o, int fd, int error)
 }
 
 /*
- * An accepted connection has its listener's low-water mark, time-outs and TCP_CORK, and is barred if an option barred
- * that.
+ * An accepted connection has its listener's low-water mark, time-outs, buffers and TCP_CORK, and is barred if an option
+ * barred that.
  */
 static void inherit(struct vs_sock *k, struct vs_sock *from)
 {
 	k->low_water = atomic_load(&from->low_water);
 	k->receive_ns = atomic_load(&from->receive_ns);
 	k->send_ns = atomic_load(&from->send_ns);
+	k->receive_buffer = atomic_load(&from->receive_buffer);
+	k->send_buffer = atomic_load(&from->send_buffer);
 	k->cork = atomic_load(&from->cork);
 	if (from->barred && from->why == VS_WHY_OPTION)
 		vs_sock_bar_promotion(k, VS_WHY_OPTION);

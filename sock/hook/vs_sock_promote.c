@@ -11,6 +11,10 @@
 #include "vs_ready.h"
 #include "vs_time.h"
 
+#define RING_LEAST 65536u
+#define RING_USUAL (1u << 20) /* st_promote()'s */
+#define RING_MOST (16u << 20)
+
 static _Atomic bool any_asked;
 
 bool vs_sock_any_asked(void)
@@ -23,6 +27,31 @@ void vs_sock_bar_promotion(struct vs_sock *k, enum vs_why why)
 	if (!k->barred)
 		k->why = why;
 	k->barred = true;
+}
+
+/* The least power of two that holds so many bytes, between RING_LEAST and RING_MOST. */
+static uint32_t ring_for(uint64_t bytes)
+{
+	uint32_t ring = RING_LEAST;
+
+	while (ring < bytes && ring < RING_MOST)
+		ring *= 2;
+	return ring;
+}
+
+/*
+ * How large the ring is to be from which the socket's end reads; 0: the default.  It stands for two buffers: that of
+ * this end for receiving, and that of the other end for sending, which is taken for as large as this end's.  Twice the
+ * low-water mark fits, as a poll() would not tell of a ring that is full below it.
+ */
+static uint32_t ring_bytes(struct vs_sock *k)
+{
+	uint64_t receive = (uint64_t)atomic_load(&k->receive_buffer);
+	uint64_t least = (uint64_t)atomic_load(&k->send_buffer);
+	uint64_t low = 2 * (uint64_t)atomic_load(&k->low_water);
+
+	least = least + receive > low ? least + receive : low;
+	return receive == 0 && least <= RING_USUAL ? 0 : ring_for(least);
 }
 
 void vs_sock_promote(struct vs_obj *o)
@@ -38,7 +67,7 @@ void vs_sock_promote(struct vs_obj *o)
 	if (!atomic_exchange(&any_asked, true))
 		vs_env_restore();
 	w = vs_epoll_wait_for(o);
-	if (st_promote(s, host, w, 0) == -EHOSTUNREACH)
+	if (st_promote(s, host, w, ring_bytes(&o->sock)) == -EHOSTUNREACH)
 		vs_sock_bar_promotion(&o->sock, VS_WHY_ADDRESS);
 	vs_epoll_promoting(o);
 }

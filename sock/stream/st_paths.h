@@ -25,6 +25,11 @@ int st_rx_scan(struct st_stream *s);
 /* Payload that can be read without the kernel: of the stash and, after a scan, of the ring. */
 uint64_t st_rx_own_bytes(struct st_stream *s);
 /*
+ * After a scan: how many bytes of a mark the kernel has to receive before those of the program that follow the own
+ * ones; -1: nothing of the kernel's follows yet.
+ */
+int st_rx_kernel_after(struct st_stream *s);
+/*
  * In phase UP, returns credit if `least` bytes of ring or more, and some, were read since the last, and rings for it;
  * takes tx.  Where no slot is free the helper does so.
  */

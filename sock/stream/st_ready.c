@@ -413,7 +413,7 @@ static bool takes_entries(struct st_stream *s)
 int64_t st_readable_bytes(struct st_stream *s)
 {
 	int64_t bytes;
-	int more = 0;
+	int more = 0, mark;
 
 	if (gone(s))
 		return -EBADF;
@@ -421,8 +421,9 @@ int64_t st_readable_bytes(struct st_stream *s)
 		return -EDEADLK;
 	st_rx_step(s);
 	bytes = (int64_t)st_rx_own_bytes(s);
-	if (s->rx.path == ST_RX_TCP && st_sys_ioctl_int(s->fd, FIONREAD, &more) == 0)
-		bytes += more;
+	mark = st_rx_kernel_after(s);
+	if (mark >= 0 && st_sys_ioctl_int(s->fd, FIONREAD, &more) == 0 && more > mark)
+		bytes += more - mark;
 	st_unlock(&s->rx_lock);
 	return bytes;
 }

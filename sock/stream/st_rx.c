@@ -7,6 +7,7 @@
 
 #define PROGRESS_LOOKS 32 /* empty looks between calls that move packets */
 #define CREDIT_LOOKS 64
+#define PEEKED 16 /* buffers that a peek goes on in */
 
 /* ---- the ring ------------------------------------------------------------------------------------------------ */
 
@@ -44,6 +45,20 @@ uint64_t st_rx_own_bytes(struct st_stream *s)
 		scanned = s->rx.scan_bytes - s->rx.bytes;
 	/* A hostile end may have changed the records since they were scanned. */
 	return scanned == 0 || scanned > s->link->ring_bytes ? bytes : bytes + scanned;
+}
+
+int st_rx_kernel_after(struct st_stream *s)
+{
+	switch ((enum st_rx_path)s->rx.path) {
+	case ST_RX_TCP:
+		return 0;
+	case ST_RX_RING: /* which scan_fin has ended */
+		return s->rx.scan_fin && !s->rx.scan_last ? ST_TOKEN_BYTES : -1;
+	case ST_RX_MARK:
+		return (int)(ST_TOKEN_BYTES - s->rx.token_have);
+	default:
+		return -1;
+	}
 }
 
 void st_rx_credit(struct st_stream *s, uint64_t least)
@@ -229,6 +244,31 @@ static ssize_t from_tcp(struct st_stream *s, const struct iovec *iov, int count,
 	return n;
 }
 
+/*
+ * Peeks at the kernel's bytes after those that were copied, as far as they follow and there is room: how many.  A mark
+ * between them is not told.
+ */
+static ssize_t peek_on(struct st_stream *s, const struct cursor *to, int flags)
+{
+	uint8_t mark[ST_TOKEN_BYTES];
+	struct iovec iov[1 + PEEKED];
+	int i, skip, count = to->count < PEEKED ? to->count : PEEKED;
+	ssize_t n;
+
+	if (s->rx.path == ST_RX_RING && st_rx_scan(s) != 0)
+		return 0;
+	skip = st_rx_kernel_after(s);
+	if (skip < 0 || count == 0)
+		return 0;
+	iov[0] = (struct iovec){ mark, (size_t)skip };
+	for (i = 0; i < count; i++)
+		iov[1 + i] = to->iov[i];
+	iov[1].iov_base = (uint8_t *)iov[1].iov_base + to->at;
+	iov[1].iov_len -= to->at;
+	n = st_sys_recv(s->fd, iov, 1 + count, flags & (MSG_PEEK | MSG_TRUNC));
+	return n > skip ? n - skip : 0;
+}
+
 /* False: all buffers are empty. */
 static bool has_room(const struct iovec *iov, int count)
 {
@@ -271,6 +311,8 @@ ssize_t st_rx(struct st_stream *s, const struct iovec *iov, int count, int flags
 	if (s->rx.path == ST_RX_RING && !s->rx.fin &&
 	    !atomic_load_explicit(&s->dead, memory_order_relaxed))
 		bytes += from_ring(s, &to, flags);
+	if (st_unlikely(flags & MSG_PEEK) && bytes > 0)
+		return bytes + peek_on(s, &to, flags);
 	if (bytes > 0)
 		return bytes;
 	if (s->rx.path == ST_RX_MARK)

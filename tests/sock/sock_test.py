@@ -77,10 +77,13 @@ c.close(); print(a.recv(10))
 
 
 # Exchanges until the kernel's counts of both directions stand still, as the bytes go over VIs; then 100 times more.
+# Arguments: the addresses of listener and client, if they are not 127.0.0.1.
 ECHO_MOVED = """
-import socket, struct, time
-s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen()
-c = socket.create_connection(s.getsockname()); a, _ = s.accept()
+import socket, struct, sys, time
+at, to = sys.argv[1:] or ("127.0.0.1", "127.0.0.1")
+def made(address): return socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+s = made(at); s.bind((at, 0)); s.listen()
+c = made(to); c.connect((to, s.getsockname()[1])); a, _ = s.accept()
 def counts():
     info = c.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
     return struct.unpack_from("QQ", info, 120) # tcpi_bytes_acked, tcpi_bytes_received
@@ -180,6 +183,24 @@ server.join(); print(got.hexdigest() == sent.hexdigest(), total)
 """
 
 
+# Prints how many bytes one end takes while the other one reads nothing, for options of the listener and of the client;
+# waits for room until there are more than so many.
+FULL = """
+import select, socket, sys
+BUFFERS = {"r": socket.SO_RCVBUF, "s": socket.SO_SNDBUF, "f": 33, "l": socket.SO_RCVLOWAT} # f: SO_RCVBUFFORCE
+def set_all(s, said):
+    for word in filter(None, said.split(",")): s.setsockopt(socket.SOL_SOCKET, BUFFERS[word[0]], int(word[1:]))
+listener = socket.socket(); listener.bind(("127.0.0.1", 0)); set_all(listener, sys.argv[1]); listener.listen()
+c = socket.socket(); set_all(c, sys.argv[2]); c.connect(listener.getsockname()); a, _ = listener.accept()
+for i in range(5): c.sendall(b"x"); a.sendall(a.recv(1)); c.recv(1)
+for one, other, least in ((c, a, int(sys.argv[3])), (a, c, int(sys.argv[4]))):
+    one.setblocking(False); other.setblocking(True); sent = 0; piece = bytes(4096)
+    while select.select([], [one], [], 30 if sent <= least else 0)[1]: sent += one.send(piece)
+    print(sent)
+    while sent: sent -= len(other.recv(min(sent, 65536))) # as SO_RCVLOWAT may ask for more
+"""
+
+
 class Run(unittest.TestCase):
     """Messages and refusals of vi_run."""
 
@@ -269,6 +290,24 @@ class PassThrough(unittest.TestCase):
                 self.assertEqual((done.stdout, done.stderr), ("b''\n", ""))
 
 
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::1", 0))
+            return True
+    except OSError:
+        return False
+
+
+def may_force_buffers():
+    with socket.socket() as s:
+        try:
+            s.setsockopt(socket.SOL_SOCKET, 33, 1 << 20)  # SO_RCVBUFFORCE
+            return True
+        except PermissionError:
+            return False
+
+
 class Promotion(unittest.TestCase):
     """Connections whose bytes go over VIs, and reasons why they do not."""
 
@@ -288,6 +327,17 @@ class Promotion(unittest.TestCase):
             self.assertGreaterEqual(stats["vi_bytes_received"], 200000)
             self.assertEqual(stats["vi_bytes_received"] + stats["tcp_bytes_received"], 2000 * int(rounds))
             self.assertEqual(stats["promoted"], 2)
+
+    def test_ipv6_and_addresses_of_ipv4_in_it(self):
+        for at, to in ("::1", "::1"), ("::", "::ffff:127.0.0.1"), ("::", "127.0.0.1"), ("127.0.0.1", "::ffff:127.0.0.1"):
+            with self.subTest(at=at, to=to), Fabric() as fabric:
+                if ":" in at and not has_ipv6():
+                    self.skipTest("no IPv6 here")
+                done, stats = counted(fabric, "--promote", "eager", "--loopback", PYTHON, "-c", ECHO_MOVED, at, to)
+                end, rounds = done.stdout.split()
+                self.assertEqual((end, stats["promoted"]), ("b''", 2))
+                self.assertEqual(stats["vi_bytes_received"] + stats["tcp_bytes_received"], 2000 * int(rounds))
+                self.assertGreaterEqual(stats["vi_bytes_received"], 200000)
 
     def test_a_download_without_a_pause_is_promoted(self):
         with Fabric() as fabric:
@@ -325,6 +375,25 @@ class Promotion(unittest.TestCase):
         with Fabric() as fabric:
             done, stats = counted(fabric, "--promote", "eager", "--loopback", PYTHON, "-c", TURNS)
         self.assertEqual((done.stdout, stats["promoted"]), ("True\n", 2))
+
+    def test_buffers_size_the_ring(self):
+        """An end holds at most its ring, and more than half of that: below it poll() would tell of room."""
+        KIB, MIB = 1 << 10, 1 << 20
+        for listener, client, rings in (("", "", (MIB, MIB)),
+                                        ("r4096", "", (64 * KIB, MIB)),
+                                        ("", "r50000", (MIB, 128 * KIB)),
+                                        ("r50000,s70000", "s9000", (256 * KIB, MIB)),
+                                        ("", "s200000,l1000000", (MIB, 2 * MIB)),
+                                        ("f3000000", "f20000000", (8 * MIB, 16 * MIB))):
+            with self.subTest(listener=listener, client=client), Fabric() as fabric:
+                if "f" in listener and not may_force_buffers():
+                    self.skipTest("SO_RCVBUFFORCE is not allowed here")
+                done, stats = counted(fabric, "--promote", "eager", "--loopback", PYTHON, "-c", FULL, listener, client,
+                                      *(ring // 2 for ring in rings))
+                self.assertLess(stats["tcp_bytes_sent"], 10)
+                for held, most in zip(map(int, done.stdout.split()), rings):
+                    self.assertLessEqual(held, most)
+                    self.assertGreater(held, most // 2)
 
     def test_loopback_stays_with_the_kernel_unless_asked(self):
         with Fabric() as fabric:
@@ -615,7 +684,8 @@ class Twins(unittest.TestCase):
 
     def twins(self, *args):
         with Fabric() as fabric:
-            done, stats = counted(fabric, "--promote", "eager", "--loopback", "--rules", "address=127.0.0.2,never",
+            done, stats = counted(fabric, "--promote", "eager", "--loopback", "--map", "127.0.0.3 host0",
+                                  "--rules", "address=127.0.0.2,never; address=127.0.0.3,auto",
                                   PYTHON, HERE / "twins.py", *args, code=None)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertGreater(stats["vi_bytes_received"], 0)
@@ -633,7 +703,7 @@ class Twins(unittest.TestCase):
 
     def test_random_calls(self):
         seed = os.environ.get("VIADUCT_SEED", "4711")
-        self.twins("fuzz", seed, os.environ.get("SOCK_STEPS", "1500"))
+        self.twins("fuzz", seed, os.environ.get("SOCK_STEPS", "600"))
 
 
 BULK = """

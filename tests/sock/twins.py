@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The same calls on a pair of kernel sockets and on a promoted pair: every answer must be the same on both.
 
-    twins.py cases | fuzz SEED STEPS
+    twins.py cases [PART OF A NAME] | fuzz SEED STEPS
 
 It runs under vi_run with promotion at once, --loopback, and a rule that leaves 127.0.0.2 to the kernel.
 """
 import array
 import ctypes
-import errno
+import faulthandler
 import fcntl
+import itertools
 import os
-import random
 import resource
 import select
 import socket
@@ -22,51 +22,12 @@ import termios
 import threading
 import time
 
-LIBC = ctypes.CDLL(None, use_errno=True)  # these calls go through the preloaded library, like the program's own
-LIBC.fdopen.restype = ctypes.c_void_p
-KERNEL, PROMOTED = "127.0.0.2", "127.0.0.1"
-PATIENCE = 20000  # ms
-EPOLL_CREATE1 = {"x86_64": 291}.get(os.uname().machine, 20)  # the number of the system call
+import twins_calls
+import twins_fuzz
+from twins_pair import (EPOLL_CREATE1, KERNEL, LIBC, PATIENCE, PROMOTED, answer, ended, no_answer, pair, poll, readable,
+                        ready_bytes)
 
-
-def pair(address):
-    with socket.socket() as listener:
-        listener.bind((address, 0))
-        listener.listen()
-        one = socket.create_connection(listener.getsockname())
-        other, _ = listener.accept()
-    for s in (one, other):
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", PATIENCE // 1000, 0))
-    return [one, other]
-
-
-def answer(call, *args):
-    """The result of a call: a value, or the name of its error."""
-    try:
-        return call(*args)
-    except OSError as error:
-        return errno.errorcode.get(error.errno, str(error))
-
-
-def poll(s, events, ms=0):
-    p = select.poll()
-    p.register(s, events)
-    return [event for _, event in p.poll(ms)]
-
-
-def readable(s):
-    return poll(s, select.POLLIN, PATIENCE) != []
-
-
-def ready_bytes(s, n):
-    """FIONREAD once n bytes have come."""
-    count = array.array("i", [0])
-    while n and count[0] < n:
-        readable(s)
-        fcntl.ioctl(s.fileno(), termios.FIONREAD, count)
-    fcntl.ioctl(s.fileno(), termios.FIONREAD, count)
-    return count[0]
-
+STUCK = 150  # seconds that a case may take
 
 # ---- cases: each is given a pair, and yields answers ----
 
@@ -173,17 +134,6 @@ def case_low_water(a, b):
     yield b.recv(100)
 
 
-def no_answer(s, size, flags=0):
-    """recv() with a time limit, where it would wait for ever."""
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 3, 0))
-    return answer(s.recv, size, flags)
-
-
-def ended(s):
-    """Waits until the other end's close or shutdown has arrived."""
-    return poll(s, select.POLLRDHUP, PATIENCE)
-
-
 def case_epoll_edge_tells_an_end_that_was_read_unseen(a, b):
     with select.epoll() as e:
         e.register(b, select.EPOLLIN | select.EPOLLET)
@@ -226,7 +176,7 @@ def case_options_of_the_listener_are_inherited(a, b):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 4)
         listener.bind((a.getsockname()[0], 0))
         listener.listen()
-        with socket.create_connection(listener.getsockname()) as one, listener.accept()[0] as other:
+        with socket.create_connection(listener.getsockname(), source_address=(a.getsockname()[0], 0)) as one, listener.accept()[0] as other:
             other.settimeout(None)
             yield answer(other.recv, 10)
             one.send(b"abc")
@@ -316,6 +266,7 @@ def case_connect_to_nothing_ends_the_connection(a, b):
     yield LIBC.connect(a.fileno(), struct.pack("H14x", socket.AF_UNSPEC), 16)
     yield answer(a.send, b"x", socket.MSG_NOSIGNAL)
     with socket.create_server((b.getsockname()[0], 0)) as listener:
+        a.bind((b.getsockname()[0], 0))
         yield answer(a.connect, listener.getsockname())
         with listener.accept()[0] as other:
             yield a.send(b"more"), other.recv(10)
@@ -484,96 +435,40 @@ def case_much(a, b):
     yield sent, got
 
 
-def cases():
+def all_cases():
+    for module in (sys.modules[__name__], twins_calls):
+        yield from sorted((name, case) for name, case in vars(module).items() if name.startswith("case_"))
+
+
+def cases(part=""):
     wrong = 0
-    for name, case in sorted(globals().items()):
-        if not name.startswith("case_"):
+    for name, case in all_cases():
+        if part not in name:
             continue
         answers = []
+        faulthandler.dump_traceback_later(STUCK, exit=True)
         for address in (KERNEL, PROMOTED):
             ends = pair(address)
-            answers.append(list(case(*ends)))
+            answers.append([])
+            try:
+                answers[-1].extend(case(*ends))
+            except OSError as error:
+                answers[-1].append(f"stopped by {error}")
             for s in ends:
                 s.close()
-        if answers[0] != answers[1]:
+        if answers[0] != answers[1] or "stopped by" in str(answers):
             wrong += 1
-            for one, other in zip(*answers):
-                if one != other:
+            for one, other in itertools.zip_longest(*answers):
+                if one != other or "stopped by" in str(one):
                     print(f"{name}: the kernel {one!r:.200}, promoted {other!r:.200}")
     print(f"{wrong} cases differ")
     return wrong
 
 
-# ---- random calls ----
-
-class Twin:
-    """A pair, with the state that the calls so far must have left."""
-
-    def __init__(self, address):
-        self.ends = pair(address)
-        self.way = [0, 0]  # bytes under way to each end
-        self.ended = [False, False]  # has the direction of each end ended?
-
-    def step(self, draw):
-        me = draw.randrange(2)
-        s, peer = self.ends[me], 1 - me
-        what = draw.choice(["send", "send", "recv", "recv", "peek", "poll", "more", "shut", "count", "zero"])
-        size = draw.choice([1, 2, 7, 64, 500, 1000, 4096, 8000])
-        if what in ("send", "more"):
-            if self.way[peer] + size > 30000:
-                return what, "full"
-            n = answer(s.send, bytes(size), socket.MSG_NOSIGNAL | (socket.MSG_MORE if what == "more" else 0))
-            self.way[peer] += n if isinstance(n, int) else 0
-            return what, n
-        if what in ("recv", "peek"):
-            have = self.way[me]
-            flags = socket.MSG_WAITALL if have else socket.MSG_DONTWAIT
-            if have == 0 and self.ended[peer]:
-                flags = 0
-            data = answer(s.recv, min(size, have) if have else size,
-                          flags | (socket.MSG_PEEK if what == "peek" else 0))
-            if what == "recv" and isinstance(data, bytes):
-                self.way[me] -= len(data)
-            return what, data
-        if what == "poll":
-            there = self.way[me] or self.ended[peer]
-            if there:
-                return what, poll(s, select.POLLIN, PATIENCE) != []
-            # There is room, except while the direction changes its path.
-            return what, (poll(s, select.POLLIN, 0), poll(s, select.POLLOUT, PATIENCE) != [])
-        if what == "count":
-            return what, ready_bytes(s, self.way[me]) if not self.ended[peer] else None
-        if what == "zero":
-            return what, answer(s.send, b"", socket.MSG_NOSIGNAL)
-        if draw.random() < 0.1 and not self.ended[me]:
-            self.ended[me] = True
-            return what, answer(s.shutdown, socket.SHUT_WR)
-        return what, None
-
-
-def fuzz(seed, steps):
-    done = 0
-    draw = random.Random(seed)
-    while done < steps:
-        twins = [Twin(KERNEL), Twin(PROMOTED)]
-        for _ in range(draw.randrange(5, 120)):
-            key = draw.random()
-            answers = [twin.step(random.Random(key)) for twin in twins]
-            done += 1
-            if answers[0] != answers[1]:
-                print(f"seed {seed}, call {done}: the kernel {answers[0]!r:.200}, promoted {answers[1]!r:.200}")
-                return 1
-        for twin in twins:
-            for s in twin.ends:
-                s.close()
-    print(f"{done} calls gave the same")
-    return 0
-
-
 def main():
     if sys.argv[1] == "cases":
-        return 1 if cases() else 0
-    return fuzz(int(sys.argv[2]), int(sys.argv[3]))
+        return 1 if cases(*sys.argv[2:]) else 0
+    return twins_fuzz.fuzz(int(sys.argv[2]), int(sys.argv[3]))
 
 
 if __name__ == "__main__":

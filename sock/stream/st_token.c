@@ -86,6 +86,7 @@ static void no_token(struct st_stream *s)
 	s->rx.token_have = 0;
 	s->rx.path = ST_RX_TCP;
 	s->rx.tcp_bytes += have;
+	st_count(&st_counts.tcp_received, have);
 	if (stash_room(s, have) != 0) {
 		st_reset(s);
 	} else if (have > 0) {

@@ -136,12 +136,15 @@ TEST_F(SockLost, BytesThatBeginAsATokenAreData)
 	Pair p;
 	Middle middle(p.a);
 	uint8_t token[3], got[3] = {};
+	uint64_t counted;
 
 	lose_before_token(fabric, p, middle);
+	counted = stats().tcp_bytes_received;
 	NEED(middle.peek(token, sizeof(token)) == sizeof(token));
 	middle.give(token, sizeof(token));
 	p.b.recv_all(got, sizeof(got));
 	EXPECT_EQ(0, memcmp(got, token, sizeof(got)));
+	EXPECT_EQ(counted + sizeof(got), stats().tcp_bytes_received);
 	EXPECT_EQ(resets, stats().resets);
 }
 

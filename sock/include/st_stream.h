@@ -252,7 +252,7 @@ enum st_why {
 	ST_WHY_TOKEN,	  /* the VI's other end is not that of the TCP connection */
 	ST_WHY_LOST,	  /* the VI was lost with nothing under way */
 	ST_WHY_CLOSED,	  /* the connection was closed or shut down before */
-	ST_WHY_FORK,	  /* in a child of fork() */
+	ST_WHY_FORK,	  /* in a child of fork(), or another process has used the socket */
 	ST_WHY_COUNT
 };
 

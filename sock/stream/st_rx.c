@@ -236,6 +236,7 @@ static ssize_t from_tcp(struct st_stream *s, const struct iovec *iov, int count,
 	ssize_t n = st_sys_recv(s->fd, iov, count, flags & (MSG_PEEK | MSG_TRUNC));
 
 	if (n > 0 && !(flags & MSG_PEEK)) {
+		s->rx.taken += (uint64_t)n;
 		s->rx.tcp_bytes += (uint64_t)n;
 		st_count(&st_counts.tcp_received, (uint64_t)n);
 		if (st_unlikely(s->rx.asked) && s->rx.until - s->rx.tcp_bytes <= ST_STASH_MOST)

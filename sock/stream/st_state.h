@@ -97,6 +97,7 @@ struct st_stream {
 	struct {
 		_Atomic(enum st_rx_path) path; /* written under rx_lock */
 		uint64_t tcp_bytes; /* read from the kernel's socket, tokens not counted */
+		uint64_t taken;	    /* read from it here, all */
 		uint8_t *stash;	    /* bytes that come before all others */
 		uint32_t stash_at, stash_end, stash_size;
 		bool asked; /* SWITCH has come, and has no answer yet */
@@ -127,6 +128,7 @@ struct st_stream {
 	struct {
 		_Atomic(enum st_tx_path) path; /* written under tx_lock */
 		uint64_t tcp_bytes; /* given to the kernel's socket, tokens not counted */
+		uint64_t given;	    /* given to it here, all */
 		uint8_t pend[2 * ST_TOKEN_BYTES]; /* goes on TCP before all others */
 		uint32_t pend_bytes;
 		bool pend_lazy; /* only when more follows */

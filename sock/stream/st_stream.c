@@ -27,8 +27,8 @@ int st_create(int fd, const struct st_origin *origin, struct st_stream **out)
 	s->fd = fd;
 	s->closing_fd = -1;
 	s->origin = *origin;
-	s->tx.tcp_bytes = origin->sent;
-	s->rx.tcp_bytes = origin->received;
+	s->tx.tcp_bytes = s->tx.given = origin->sent;
+	s->rx.tcp_bytes = s->rx.taken = origin->received;
 	if (st_lock(&st_process.lock) != 0) {
 		free(s);
 		return -EDEADLK;

@@ -30,6 +30,24 @@ static struct st_message message(enum st_message_kind kind)
 				    .kind = (uint8_t)kind };
 }
 
+/*
+ * Before a switch of this direction: 0, also where the kernel does not count; -EAGAIN: look again.  -EPERM, and the VI
+ * is left: another process has used it, so the ends count its bytes differently, and would take the token for data.
+ */
+static int used_alone(struct st_stream *s, bool sending)
+{
+	uint64_t given, taken;
+	int rc = st_sys_moved(s->fd, s->origin.role == ST_CONNECTOR, &given, &taken);
+
+	if (rc != 0)
+		return rc == -EAGAIN ? rc : 0;
+	if (sending ? given == s->tx.given : taken == s->rx.taken)
+		return 0;
+	s->why = ST_WHY_FORK;
+	s->want_tcp = true;
+	return -EPERM;
+}
+
 /* ---- the sender's side --------------------------------------------------------------------------------------- */
 
 /* Under tx, on TCP: sends SWITCH unless something is against it; bytes wait from then on. */
@@ -39,7 +57,7 @@ static void ask(struct st_stream *s, uint64_t now)
 
 	if (s->tx.path != ST_TX_TCP || s->want_tcp || s->closing || s->tx.fin ||
 	    s->tx.pend_bytes > 0 || s->tx.held_bytes > 0 || now < s->tx.next_ask ||
-	    atomic_load(&s->dead))
+	    atomic_load(&s->dead) || used_alone(s, true) != 0)
 		return;
 	s->tx.token = (struct st_token){ { st_random64(), st_random64() } };
 	m.change.count = s->tx.tcp_bytes;
@@ -93,7 +111,8 @@ static void take_proof(struct st_stream *s, const struct st_message *m)
 	/* The program has shut the direction down during the switch. */
 	if (s->tx.fin)
 		st_tx_end(s);
-	s->why = ST_WHY_NONE;
+	if (!s->want_tcp)
+		s->why = ST_WHY_NONE;
 	st_count(&st_counts.promotions, 1);
 }
 
@@ -115,6 +134,7 @@ static int answer(struct st_stream *s, enum st_message_kind kind)
 static void answer_switch(struct st_stream *s, uint64_t now)
 {
 	bool agreed;
+	int rc;
 
 	if (!s->rx.asked)
 		return;
@@ -128,6 +148,12 @@ static void answer_switch(struct st_stream *s, uint64_t now)
 		if (now - s->rx.asked_since < DEFER_NS && now - s->rx.moved_since < STALL_NS)
 			return;
 		agreed = false;
+	}
+	if (agreed) {
+		rc = used_alone(s, false);
+		if (rc == -EAGAIN)
+			return;
+		agreed = rc == 0;
 	}
 	if (answer(s, agreed ? ST_MSG_YES : ST_MSG_NO) != 0)
 		return;

@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,6 +20,7 @@
 #include "st_sys.h"
 
 #define SPINS 64
+#define MOVED_LOOKS 8
 
 /* A system call that leaves errno alone: its result, or -errno. */
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -170,6 +171,40 @@ int st_sys_linger_reset(int fd)
 	struct linger now = { 1, 0 };
 
 	return st_sys_set_linger(fd, &now);
+}
+
+/* TCP_INFO with both counts of bytes: 0 or -errno. */
+static int get_info(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+	int rc = (int)call(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, (long)info, (long)&len, 0);
+	size_t least =
+		offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info->tcpi_bytes_received);
+
+	return rc == 0 && len < least ? -EOPNOTSUPP : rc;
+}
+
+int st_sys_moved(int fd, bool connector, uint64_t *given, uint64_t *taken)
+{
+	struct tcp_info before = { 0 }, after = { 0 };
+	int i, queued = 0, unread = 0, rc = get_info(fd, &before);
+
+	for (i = 0; rc == 0 && i < MOVED_LOOKS; i++) {
+		rc = st_sys_ioctl_int(fd, SIOCOUTQ, &queued);
+		if (rc == 0)
+			rc = st_sys_ioctl_int(fd, FIONREAD, &unread);
+		if (rc == 0)
+			rc = get_info(fd, &after);
+		if (rc == 0 && before.tcpi_bytes_acked == after.tcpi_bytes_acked &&
+		    before.tcpi_bytes_received == after.tcpi_bytes_received) {
+			/* The end that connects counts its SYN as acknowledged. */
+			*given = after.tcpi_bytes_acked - (connector ? 1 : 0) + (uint64_t)queued;
+			*taken = after.tcpi_bytes_received - (uint64_t)unread;
+			return 0;
+		}
+		before = after;
+	}
+	return rc == 0 ? -EAGAIN : rc;
 }
 
 bool st_sys_peer_ended(int fd)

@@ -94,8 +94,13 @@ int st_sys_reset(int fd);
 int st_sys_get_linger(int fd, struct linger *linger);
 int st_sys_set_linger(int fd, const struct linger *linger);
 int st_sys_linger_reset(int fd); /* SO_LINGER {1, 0}: the last close resets the connection */
-bool st_sys_peer_ended(int fd);	 /* the kernel has the peer's FIN, or a reset */
-int st_sys_room(int fd);	 /* free bytes of the send buffer, about; 0 also after an error */
+/*
+ * The bytes that all processes have given to the socket and taken from it since it was connected: 0; -EAGAIN: they are
+ * changing; or -errno, such as -EOPNOTSUPP: the kernel does not count them.
+ */
+int st_sys_moved(int fd, bool connector, uint64_t *given, uint64_t *taken);
+bool st_sys_peer_ended(int fd); /* the kernel has the peer's FIN, or a reset */
+int st_sys_room(int fd);	/* free bytes of the send buffer, about; 0 also after an error */
 /* As ppoll() without a mask, but -errno, not -1. */
 int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeout);
 int st_sys_processors(void); /* how many this thread may run on; 0: unknown */

@@ -45,6 +45,8 @@ static ssize_t from_kernel(struct st_stream *s, void *to, size_t bytes)
 		st_keep_error(s, (int)-n);
 		return 0;
 	}
+	if (n > 0)
+		s->rx.taken += (uint64_t)n;
 	return n;
 }
 

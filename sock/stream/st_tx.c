@@ -23,6 +23,7 @@ int st_tx_pending(struct st_stream *s)
 
 		if (n < 0)
 			return n == -EINTR ? -EAGAIN : (int)n;
+		s->tx.given += (uint64_t)n;
 		s->tx.pend_bytes -= (uint32_t)n;
 		memmove(s->tx.pend, s->tx.pend + n, s->tx.pend_bytes);
 	}
@@ -53,6 +54,7 @@ static int held_to_tcp(struct st_stream *s)
 
 		if (n < 0)
 			return n == -EINTR ? -EAGAIN : (int)n;
+		s->tx.given += (uint64_t)n;
 		s->tx.tcp_bytes += (uint64_t)n;
 		st_count(&st_counts.tcp_sent, (uint64_t)n);
 		s->tx.held_bytes -= (uint32_t)n;
@@ -75,6 +77,7 @@ static ssize_t behind_pending(struct st_stream *s, const struct iovec *iov, int 
 	n = st_sys_send(s->fd, all, 1 + count, flags);
 	if (n < 0)
 		return n;
+	s->tx.given += s->tx.pend_bytes < (size_t)n ? s->tx.pend_bytes : (uint64_t)n;
 	if ((size_t)n < s->tx.pend_bytes) {
 		s->tx.pend_bytes -= (uint32_t)n;
 		memmove(s->tx.pend, s->tx.pend + n, s->tx.pend_bytes);
@@ -103,6 +106,7 @@ static ssize_t to_tcp(struct st_stream *s, const struct iovec *iov, int count, i
 	else if (n == 0)
 		n = st_sys_send(s->fd, iov, count, flags);
 	if (n > 0) {
+		s->tx.given += (uint64_t)n;
 		s->tx.tcp_bytes += (uint64_t)n;
 		st_count(&st_counts.tcp_sent, (uint64_t)n);
 	}

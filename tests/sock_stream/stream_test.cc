@@ -2,6 +2,8 @@
 /* A stream's bytes on TCP, over a VI, and on the way between the two; both ends in one process. */
 #include "pair.h"
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 using namespace clu;
@@ -340,6 +342,31 @@ TEST(Stream, GivesUpWithoutAPeer)
 	c.promote("nowhere");
 	EXPECT_TRUE(until([&] { return st_why(c) == ST_WHY_NO_HOST; }));
 	EXPECT_TRUE(until([&] { return st_promote(c, "nowhere", nullptr, 0) == -EHOSTUNREACH; }));
+}
+
+/* As a child of fork() does that has a copy of the socket: the ends would not agree on where the token lies. */
+TEST(Stream, StaysOnTcpOnceAnotherProcessHasUsedIt)
+{
+	Here here;
+
+	for (bool sends : { true, false }) {
+		SCOPED_TRACE(sends ? "it has sent" : "it has received");
+		Pair p;
+		char got[64] = {};
+
+		p.a.send_all("ours ", 5);
+		if (sends)
+			NEED(::write(p.a.fd, "of another ", 11) == 11);
+		else
+			NEED(::read(p.b.fd, got, 1) == 1);
+		p.promote("host0", "host0");
+		EXPECT_TRUE(until([&] { return st_why(sends ? p.a : p.b) == ST_WHY_FORK; }));
+		p.a.send_all("more", 4);
+		p.b.recv_all(got, sends ? 20 : 8);
+		EXPECT_STREQ(got, sends ? "ours of another more" : "urs more");
+		EXPECT_EQ(st_on_vi(p.b) & ST_IN, 0u);
+		EXPECT_TRUE(until([&] { return st_on_tcp(p.a) && st_on_tcp(p.b); }));
+	}
 }
 
 TEST(Stream, AThousandAtOnce)

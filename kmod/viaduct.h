@@ -3,11 +3,11 @@
  * viaduct.ko: NTB ports for programs.  Design: docs/kernel-module.md.
  *
  * Units, lowest first: viaduct_irq.c (interrupt objects), viaduct_event.c (doorbells, link events, eventfds),
- * viaduct_limit.c (limits and rates), viaduct_pin.c (memory of programs that is pinned), viaduct_msg.c (message
- * registers), viaduct_place.c (the page that a place of a window leads to), viaduct_window.c (memory of windows),
- * viaduct_engine.c (the DMA engine), viaduct_copy.c (copies into slices), viaduct_inode.c (inodes of slices),
- * viaduct_slice.c (mappable descriptors), viaduct_file.c (port and client descriptors), viaduct_link.c (the state of
- * the link), viaduct_main.c (the NTB client: probe, removal).
+ * viaduct_limit.c (limits and rates), viaduct_pin.c (memory of programs that is pinned), viaduct_quirk.c (drivers whose
+ * doorbells overtake stores), viaduct_msg.c (message registers), viaduct_place.c (the page that a place of a window
+ * leads to), viaduct_window.c (memory of windows), viaduct_engine.c (the DMA engine), viaduct_copy.c (copies into
+ * slices), viaduct_inode.c (inodes of slices), viaduct_slice.c (mappable descriptors), viaduct_file.c (port and client
+ * descriptors), viaduct_link.c (the state of the link), viaduct_main.c (the NTB client: probe, removal).
  *
  * Locks, outermost first: mmap_lock, port->lock, engine->lock or port->alloc_lock, then the spinlocks.  So nothing
  * copies from or to user memory under any of them.  No spinlock of these units is taken inside another.  Locks of
@@ -141,6 +141,8 @@ struct vd_window {
 	resource_size_t out_bytes;
 	bool out_wc;		   /* its cache mode is reserved */
 	resource_size_t out_opens; /* the part of out_bytes for which the peer has memory */
+	void __iomem *flush;	   /* a page of it */
+	bool stored;		   /* somebody may store there: there was a slice */
 };
 
 struct vd_port {
@@ -159,7 +161,7 @@ struct vd_port {
 	unsigned int windows;
 	struct vd_window window[VIADUCT_WINDOWS];
 	u64 db_bits;
-	void __iomem *flush; /* a page of the peer's window 0 */
+	bool read_back; /* doorbells overtake stores, unless a read separates them */
 
 	struct mutex alloc_lock; /* the used bits of windows, slices */
 	struct list_head slice_list;
@@ -238,6 +240,9 @@ void vd_limit_link_done(struct vd_port *port);
 int vd_pin(struct vd_pinned *pinned, unsigned long address, unsigned long count);
 void vd_unpin(struct vd_pinned *pinned, bool written);
 
+/* viaduct_quirk.c */
+bool vd_quirk_read_back(struct ntb_dev *ntb);
+
 /* viaduct_msg.c */
 int vd_msg_init(struct vd_port *port);
 void vd_msg_event(struct vd_port *port);
@@ -262,6 +267,7 @@ bool vd_place_back(const struct vd_window *w, unsigned long first, unsigned long
 struct device *vd_window_device(struct ntb_dev *ntb);
 int vd_window_init(struct vd_port *port);
 int vd_window_setup(struct vd_port *port);
+void vd_window_read_back(struct vd_port *port);
 int vd_window_flush(struct vd_port *port);
 int vd_window_adopts(struct vd_port *port, u64 bytes);
 int vd_window_open(struct vd_port *port);

@@ -171,13 +171,23 @@ static int do_bind(struct vd_file *vf, void __user *arg)
 	return vd_event_bind(vf, &bind);
 }
 
-/* Bit by bit: there are adapters that ring only the lowest one of several. */
+/* Bit by bit: there are adapters that ring only the lowest one of several.  Under port->lock. */
+static int ring_bits(struct vd_port *port, u64 bits)
+{
+	int rc = 0;
+
+	if (port->read_back && bits)
+		vd_window_read_back(port);
+	for (; bits && !rc; bits &= bits - 1)
+		rc = ntb_peer_db_set(port->ntb, bits & -bits);
+	return rc;
+}
+
 static int do_ring(struct vd_file *vf, bool wait, void __user *arg)
 {
 	struct vd_port *port = vf->port;
 	struct viaduct_ring ring;
 	int rc = 0;
-	u64 bits;
 
 	if (copy_from_user(&ring, arg, sizeof(ring)))
 		return -EFAULT;
@@ -195,8 +205,7 @@ static int do_ring(struct vd_file *vf, bool wait, void __user *arg)
 	else if (ring.db_bits & ~vf->ring_bits) /* it was ended while it waited */
 		rc = -EPERM;
 	else if (port->up)
-		for (bits = ring.db_bits; bits && !rc; bits &= bits - 1)
-			rc = ntb_peer_db_set(port->ntb, bits & -bits);
+		rc = ring_bits(port, ring.db_bits);
 	up_read(&port->lock);
 	return rc;
 }
@@ -378,8 +387,11 @@ static int access_spad(struct vd_port *port, struct viaduct_spad *spad)
 				   : ntb_spad_read(ntb, spad->index);
 		return 0;
 	}
-	return peer ? ntb_peer_spad_write(ntb, PIDX, spad->index, spad->value)
-		    : ntb_spad_write(ntb, spad->index, spad->value);
+	if (!peer)
+		return ntb_spad_write(ntb, spad->index, spad->value);
+	if (port->read_back && port->up)
+		vd_window_read_back(port);
+	return ntb_peer_spad_write(ntb, PIDX, spad->index, spad->value);
 }
 
 static int do_spad(struct vd_file *vf, void __user *arg)

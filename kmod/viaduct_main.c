@@ -97,6 +97,7 @@ static struct vd_port *new_port(struct ntb_dev *ntb)
 	vd_limit_init(port);
 	vd_engine_init(port);
 	port->db_bits = ntb_db_valid_mask(ntb);
+	port->read_back = vd_quirk_read_back(ntb);
 	/* Numbers of an earlier boot hardly ever come again. */
 	port->generation = get_random_u32();
 	return port;

@@ -290,6 +290,7 @@ static int open_pages(struct vd_port *port, struct vd_slice *slice, const struct
 	slice->widx = r->window;
 	slice->first = r->offset >> PAGE_SHIFT;
 	slice->generation = port->generation;
+	WRITE_ONCE(port->window[r->window].stored, true); /* before anybody can store there */
 	return 0;
 }
 

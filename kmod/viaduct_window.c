@@ -50,30 +50,45 @@ int vd_window_init(struct vd_port *port)
 			return rc;
 		w->out_wc = true;
 		w->out_opens = port->msg.by_sender ? 0 : w->out_bytes;
+		w->flush = ioremap_wc(w->out_phys, PAGE_SIZE);
+		if (!w->flush)
+			return -ENOMEM;
 		port->windows = i + 1;
 	}
-	if (!port->windows)
-		return -ENXIO;
-	port->flush = ioremap_wc(port->window[0].out_phys, PAGE_SIZE);
-	return port->flush ? 0 : -ENOMEM;
+	return port->windows ? 0 : -ENXIO;
 }
 
 /*
- * A read of the peer's memory passes no store on its way there, of whatever window: when it has returned they have
- * arrived.  Scratchpads would not do, since on some adapters those of the peer are registers of this side.
+ * Reads the peer's memory.  The barrier empties write-combining buffers, and keeps the read after the stores: on R-Car
+ * S4 a weaker one did not (Linux 322617a06c97).  A read passes no store on its way there, of whatever window; where
+ * each window has a unit of address translation of its own, so has each into which somebody stores a read of its own.
+ * Under port->lock, while the link is up.
+ */
+void vd_window_read_back(struct vd_port *port)
+{
+	unsigned int i;
+
+	mb();
+	readl(port->window[0].flush);
+	for (i = 1; port->read_back && i < port->windows; i++)
+		if (READ_ONCE(port->window[i].stored) && port->window[i].out_opens)
+			readl(port->window[i].flush);
+	mb();
+}
+
+/*
+ * When the read has returned, the stores before it have arrived.  Scratchpads would not do, since on some adapters
+ * those of the peer are registers of this side.
  */
 int vd_window_flush(struct vd_port *port)
 {
 	int rc = 0;
 
 	down_read(&port->lock);
-	if (!port->ntb) {
+	if (!port->ntb)
 		rc = -ENODEV;
-	} else if (port->up) {
-		mb(); /* write-combining buffers are emptied */
-		readl(port->flush);
-		mb();
-	}
+	else if (port->up)
+		vd_window_read_back(port);
 	up_read(&port->lock);
 	return rc;
 }
@@ -297,9 +312,6 @@ void vd_window_fini(struct vd_port *port, struct ntb_dev *ntb, bool freed)
 {
 	unsigned int i;
 
-	if (port->flush)
-		iounmap(port->flush);
-	port->flush = NULL;
 	for (i = 0; i < VIADUCT_WINDOWS; i++) {
 		struct vd_window *w = &port->window[i];
 
@@ -309,6 +321,8 @@ void vd_window_fini(struct vd_port *port, struct ntb_dev *ntb, bool freed)
 				free_memory(w, vd_window_device(ntb));
 			bitmap_free(w->used);
 		}
+		if (w->flush)
+			iounmap(w->flush);
 		if (w->out_opens && port->msg.by_sender)
 			ntb_peer_mw_clear_trans(ntb, PIDX, i);
 		if (w->out_wc)

@@ -9,7 +9,8 @@
  *  1. A store to an outbound slice is posted; it arrives later.  Stores are
  *     made through util/u_out.h, ordered only by its fence.
  *  2. No protocol step loads through an outbound slice (about a microsecond,
- *     and poison on the strict port).
+ *     and poison on the strict port).  A port may do so itself, before a ring, where the
+ *     adapter would let the ring overtake stores (port_peer_db_ring()).
  *  3. No atomics across the link.
  *  4. port_flush() makes every earlier store visible to the peer.  It is one
  *     read across the link: for "about to sleep", never per message.
@@ -297,7 +298,9 @@ static inline void port_flush(struct port *p)
  * Sets the bits at the peer and interrupts its threads that wait for one of them.  Stores that
  * were fenced (u_out_fence()) before the ring are visible to a thread that clears the bit and then
  * loads. Rings of one bit coalesce.  While the link is down they are lost, without an error. A
- * posted register write: does not block; may make one system call to wake a sleeper.
+ * posted register write: does not block; may make one system call to wake a sleeper.  Where the
+ * adapter does not keep stores before rings, as is known of some that are endpoints (cdev:
+ * kmod/viaduct_quirk.c lists their drivers), it waits for a read across the link first.
  */
 static inline void port_peer_db_ring(struct port *p, uint32_t bits)
 {
@@ -402,7 +405,8 @@ static inline uint32_t port_peer_spad_read(struct port *p, unsigned int idx)
  * @idx:	below the peer's limits.spads.
  * @v:		the value.
  *
- * A posted register write, which arrives after the stores that were fenced before: does not block.
+ * A posted register write, which arrives after the stores that were fenced before: does not block.  It waits for a read
+ * across the link first where port_peer_db_ring() does.
  *
  * Return: 0; -ENOTCONN while the link is down; -EINVAL for an @idx out of range; -EPERM on a view.
  */

@@ -351,6 +351,11 @@ TEST(Reliable, LinkFailsInTheMiddleOfALine)
 	faulty("drop_db=0.1,torn=0.7,down_after=500000,down_ms=30", 0, 4);
 }
 
+TEST(Reliable, RingsOvertakeStores)
+{
+	faulty("early_db=0.3", 8, 8);
+}
+
 TEST(Reliable, WithoutFaultsNothingBreaks)
 {
 	faulty("", 0, 0);

@@ -40,6 +40,7 @@ static const char *const words[] = {
 	"+fault",
 	"drop_db=0.5",
 	"torn=1",
+	"early_db=1",
 	"down_after=3",
 	",",
 	"=",

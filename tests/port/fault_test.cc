@@ -2,9 +2,14 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "open_fds.h"
 #include "rig.h"
@@ -168,6 +173,128 @@ TEST_P(Fault, LinkComesBackByItself)
 	EXPECT_EQ(again.in32(64), 1u);
 }
 
+/* Rings after a fenced store, and tells whether a reader that clears and looks at once finds the store. */
+static bool ring_finds_store(Rig &rig, Window &w, uint32_t value)
+{
+	bool found;
+
+	w.fence();
+	u_out_store32(&w.out.out, w.out32(0), value);
+	w.fence();
+	port_peer_db_ring(rig.user[0], 0x1);
+	EXPECT_EQ(port_db_read(rig.user[1]), 0x1u);
+	port_db_clear(rig.user[1], 0x1);
+	found = w.in32(0) == value;
+	for (int64_t deadline = u_now_ns() + 60000000000; w.in32(0) != value;) {
+		if (u_now_ns() > deadline) {
+			ADD_FAILURE() << "it does not arrive without a flush";
+			break;
+		}
+		sched_yield();
+	}
+	return found;
+}
+
+static int early_rings(const Variant &v, const char *faults, int rings)
+{
+	Rig rig(v, Rig::Limits(), faults);
+	Window w(rig, 4096);
+	int early = 0;
+
+	for (int i = 1; i <= rings; i++)
+		early += !ring_finds_store(rig, w, static_cast<uint32_t>(i));
+	return early;
+}
+
+TEST_P(Fault, EarlyRingsPrecedeTheirStores)
+{
+	EXPECT_EQ(early_rings(GetParam(), "", 100), 0);
+	EXPECT_EQ(early_rings(GetParam(), "early_db=0", 100), 0);
+	EXPECT_GT(early_rings(GetParam(), "early_db=1", 100), 0);
+	EXPECT_GT(early_rings(GetParam(), "early_db=0.3", 200), 0);
+}
+
+TEST_P(Fault, FlushesAndUnmappingLandWhatEarlyRingsOvertook)
+{
+	Rig rig(GetParam(), Rig::Limits(), "early_db=1");
+
+	for (uint32_t i = 1; i <= 50; i++) {
+		Window w(rig, 4096);
+
+		w.fence();
+		u_out_store32(&w.out.out, w.out32(0), i);
+		port_flush(rig.user[0]);
+		ASSERT_EQ(w.in32(0), i);
+		w.fence();
+		u_out_store32(&w.out.out, w.out32(64), i);
+		port_unmap(rig.user[0], &w.out);
+		ASSERT_EQ(w.in32(64), i);
+	}
+}
+
+TEST_P(Fault, EarlyRingsLeaveStoresInOrder)
+{
+	Rig::Limits limits;
+
+	limits.window_bytes = 1 << 20;
+	Rig rig(GetParam(), limits, "early_db=0.5");
+	Window w(rig, 128 << 10);
+	std::atomic<uint32_t> taken{ 0 };
+	// The longer ones are more than can be held.
+	const size_t lengths[] = { 8, 200, 5000, 60000 };
+	std::thread writer([&] {
+		std::vector<uint8_t> data(60000);
+
+		for (uint32_t i = 1; i <= 200; i++) {
+			size_t n = lengths[i % 4];
+
+			memset(data.data(), static_cast<int>(i), n);
+			w.store(64, data.data(), n);
+			w.fence();
+			u_out_store32(&w.out.out, w.out32(0), i);
+			w.fence();
+			while (taken.load(std::memory_order_acquire) != i)
+				sched_yield();
+		}
+	});
+	bool good = true;
+
+	for (uint32_t i = 1; i <= 200; i++) {
+		const uint8_t *at = w.in_bytes() + 64;
+		size_t n = lengths[i % 4];
+
+		while (w.in32(0) != i)
+			sched_yield();
+		good = good && std::all_of(at, at + n, [&](uint8_t b) { return b == (i & 0xff); });
+		taken.store(i, std::memory_order_release);
+	}
+	writer.join();
+	EXPECT_TRUE(good);
+}
+
+TEST_P(Fault, LinksThatGoDownLoseWhatEarlyRingsOvertook)
+{
+	Rig rig(GetParam(), Rig::Limits(), "early_db=1");
+	int lost = 0;
+
+	for (int i = 0; i < 50; i++) {
+		Window w(rig, 4096);
+		uint32_t then;
+
+		w.fence();
+		u_out_store32(&w.out.out, w.out32(0), 1);
+		port_fault_link(rig.user[0], PORT_LINK_DOWN);
+		then = w.in32(0);
+		port_flush(rig.user[0]);
+		EXPECT_EQ(w.in32(0), then);
+		lost += then == 0;
+		port_fault_link(rig.user[0], PORT_LINK_UP);
+		ASSERT_TRUE(rig.settle(
+			[&] { return port_link_state(rig.user[0], nullptr) == PORT_LINK_UP; }));
+	}
+	EXPECT_GT(lost, 0);
+}
+
 TEST_P(Fault, AgentsLinkDownIsSeenByItsPeerAndItsClients)
 {
 	if (GetParam().self())
@@ -217,9 +344,9 @@ TEST(FaultOptions, BadOnesAreRefused)
 
 	for (const char *bad :
 	     { "drop_db", "drop_db=", "drop_db=1.1", "drop_db=-1", "drop_db=x", "drop_db=.",
-	       "torn=2", "down_after=1.5", "down_ms=99999999999999999999", "what=1",
-	       "drop_db=1,,torn=1", "drop_db =1", "=1", ",", "down_after=0x10", "drop_db=1e-3",
-	       "drop_db=nan" })
+	       "torn=2", "early_db=2", "early_db", "down_after=1.5", "down_ms=99999999999999999999",
+	       "what=1", "drop_db=1,,torn=1", "drop_db =1", "=1", ",", "down_after=0x10",
+	       "drop_db=1e-3", "drop_db=nan" })
 		EXPECT_EQ(port_fault_wrap(rig.agent[0], bad, 1, &out), -EINVAL) << bad;
 	EXPECT_EQ(out, nullptr);
 }

@@ -11,7 +11,8 @@ namespace relay_test {
 
 const Kind kPlain = { "emu", "" }, kStrict = { "emu+strict", "" },
 	   kLossy = { "emu+fault", "drop_db=0.3,spurious_db=0.1" },
-	   kLossyStrict = { "emu+strict+fault", "drop_db=0.3,spurious_db=0.1" };
+	   kLossyStrict = { "emu+strict+fault", "drop_db=0.3,spurious_db=0.1" },
+	   kEarly = { "emu+fault", "early_db=0.3" };
 
 std::ostream &operator<<(std::ostream &os, const Kind &k)
 {

@@ -37,7 +37,7 @@ struct Kind {
 	const char *kind;
 	const char *faults;
 };
-extern const Kind kPlain, kStrict, kLossy, kLossyStrict;
+extern const Kind kPlain, kStrict, kLossy, kLossyStrict, kEarly;
 std::ostream &operator<<(std::ostream &os, const Kind &k);
 std::string name_of(const ::testing::TestParamInfo<Kind> &info);
 

@@ -117,7 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, Wake,
 			 ::testing::Values(Mode{ kPlain, RL_ADAPTIVE }, Mode{ kPlain, RL_POLL },
 					   Mode{ kPlain, RL_BLOCK }, Mode{ kStrict, RL_ADAPTIVE },
 					   Mode{ kStrict, RL_BLOCK }, Mode{ kLossy, RL_ADAPTIVE },
-					   Mode{ kLossyStrict, RL_BLOCK }),
+					   Mode{ kLossyStrict, RL_BLOCK },
+					   Mode{ kEarly, RL_BLOCK }),
 			 mode_name);
 
 // ---- many circuits -----------------------------------------------------------------------------

@@ -114,16 +114,18 @@ static std::string name_of(const testing::TestParamInfo<Place> &info)
 	return info.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, Hosts,
-			 testing::Values(Place{ "OneHost", 1, 0, 0, "emu", "", false },
-					 Place{ "Neighbours", 2, 0, 1, "emu", "", false },
-					 Place{ "AroundARingOfThree", 3, 0, 1, "emu", "", true },
-					 Place{ "AcrossARingOfFour", 4, 0, 2, "emu", "", false },
-					 Place{ "NeighboursStrict", 2, 0, 1, "emu+strict", "",
-						false },
-					 Place{ "AroundStrict", 3, 0, 1, "emu+strict", "", true },
-					 Place{ "NeighboursFaulty", 2, 0, 1, "emu+fault",
-						"drop_db=0.3,spurious_db=0.1", false },
-					 Place{ "AroundFaulty", 3, 0, 1, "emu+fault",
-						"drop_db=0.3,spurious_db=0.1", true }),
-			 name_of);
+INSTANTIATE_TEST_SUITE_P(
+	Places, Hosts,
+	testing::Values(Place{ "OneHost", 1, 0, 0, "emu", "", false },
+			Place{ "Neighbours", 2, 0, 1, "emu", "", false },
+			Place{ "AroundARingOfThree", 3, 0, 1, "emu", "", true },
+			Place{ "AcrossARingOfFour", 4, 0, 2, "emu", "", false },
+			Place{ "NeighboursStrict", 2, 0, 1, "emu+strict", "", false },
+			Place{ "AroundStrict", 3, 0, 1, "emu+strict", "", true },
+			Place{ "NeighboursFaulty", 2, 0, 1, "emu+fault",
+			       "drop_db=0.3,spurious_db=0.1", false },
+			Place{ "AroundFaulty", 3, 0, 1, "emu+fault", "drop_db=0.3,spurious_db=0.1",
+			       true },
+			Place{ "NeighboursEarly", 2, 0, 1, "emu+fault", "early_db=0.3", false },
+			Place{ "AroundEarly", 3, 0, 1, "emu+fault", "early_db=0.3", true }),
+	name_of);

@@ -33,6 +33,22 @@ def load(name):
 night, repeat = load("night"), load("repeat")
 
 
+def without_env(command):
+    """A command without env and the variables that it sets."""
+    return command if command[0] != "env" else command[1 + sum("=" in word for word in command):]
+
+
+def tests_of(command):
+    """The names of tests in the command of an entry."""
+    command = without_env(command)
+    if command[0] == "scripts/canary":
+        return command[2:]
+    if command[0] != "scripts/test":
+        return []
+    valued = ("--repeat", "--setup", "--suite")
+    return [word for before, word in zip(command, command[1:]) if not word.startswith("-") and before not in valued]
+
+
 def main_of(module, *words):
     sys.argv = [module.__name__, *words]
     with contextlib.redirect_stdout(io.StringIO()) as said:

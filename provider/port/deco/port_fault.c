@@ -13,22 +13,6 @@
 #include "port_fault_priv.h"
 #include "u_time.h"
 
-struct fault_map {
-	struct fault *fault;
-	/*
-	 * f->ups when the map was made: the map ends with that generation of the link, as an
-	 * adapter's translation does
-	 */
-	uint32_t generation;
-	struct port_map inner;
-};
-
-/* Returns true with this probability. */
-static bool chance(struct fault *f, double probability)
-{
-	return probability > 0 && (double)(deco_random(&f->random) >> 11) * 0x1p-53 < probability;
-}
-
 /*
  * Draws how many of the n bytes stored at dst pass before the link fails: all, or, if the line is torn, fewer,
  * which end at a boundary of words; may be 0.
@@ -38,7 +22,7 @@ static size_t torn_length(struct fault *f, const void *dst, size_t n)
 	size_t keep;
 	size_t over;
 
-	if (!chance(f, f->opt.torn))
+	if (!fault_chance(f, f->opt.torn))
 		return n;
 	keep = (size_t)(deco_random(&f->random) % n);
 	over = ((uintptr_t)dst + keep) & 7;
@@ -61,7 +45,7 @@ static void fault_line(struct fault_map *m, void *dst, const void *src, size_t n
 	       f->opt.down_after;
 	if (u_unlikely(last))
 		n = torn_length(f, dst, n);
-	if (n > 0)
+	if (n > 0 && !fault_early_hold(m, dst, src, n))
 		deco_put(&m->inner.out, dst, src, n);
 	if (u_unlikely(last))
 		fault_down(f);
@@ -80,12 +64,13 @@ static void fault_store(const struct u_out *out, void *dst, const void *src, siz
 	}
 }
 
-/* Fences the map below, also while the link is down. */
+/* Fences the map below, also while the link is down.  Stores that are held stay before later ones anyway. */
 static void fault_fence(const struct u_out *out)
 {
 	struct fault_map *m = out->priv;
 
 	u_out_fence(&m->inner.out);
+	fault_early_fence(m->fault);
 }
 
 static const struct u_out_ops fault_out_ops = { .store = fault_store, .fence = fault_fence };
@@ -125,9 +110,17 @@ static void fault_unmap(struct port *p, struct port_map *map)
 		port_unmap(p->inner, map);
 		return;
 	}
+	fault_early_land(m->fault);
 	port_unmap(p->inner, &m->inner);
 	free(m);
 	memset(map, 0, sizeof(*map));
+}
+
+/* Lands what is held, then flushes the port below. */
+static void fault_flush(struct port *p)
+{
+	fault_early_land(fault_of(p));
+	port_flush(p->inner);
 }
 
 /* Is this ring one of those that are to be lost?  If so, counts it off; false when none is left. */
@@ -149,10 +142,10 @@ static void fault_ring(struct port *p, uint32_t bits)
 {
 	struct fault *f = fault_of(p);
 
-	if (fault_is_down(f) || drop_this(f) || chance(f, f->opt.drop_db))
+	if (fault_is_down(f) || drop_this(f) || fault_chance(f, f->opt.drop_db))
 		return;
 	port_peer_db_ring(p->inner, bits);
-	if (chance(f, f->opt.spurious_db))
+	if (fault_chance(f, f->opt.spurious_db))
 		port_peer_db_ring(p->inner, UINT32_MAX);
 }
 
@@ -184,6 +177,7 @@ static void fault_close(struct port *p)
 {
 	struct fault *f = fault_of(p);
 
+	fault_early_close(f);
 	port_close(p->inner);
 	fault_events_close(f);
 	free(f->text);
@@ -198,7 +192,7 @@ static const struct port_ops fault_ops = {
 	.peer_slice_open = deco_peer_slice_open,
 	.map = fault_map,
 	.unmap = fault_unmap,
-	.flush = deco_flush,
+	.flush = fault_flush,
 	.peer_db_ring = fault_ring,
 	.db_read = deco_db_read,
 	.db_clear = deco_db_clear,
@@ -256,6 +250,12 @@ int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, stru
 	if (f == NULL)
 		return -ENOMEM;
 	f->opt = opt;
+	err = fault_early_open(f);
+	if (err != 0) {
+		free(f->text);
+		free(f);
+		return err;
+	}
 	*out = &f->port;
 	return 0;
 }

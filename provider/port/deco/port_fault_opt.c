@@ -77,6 +77,8 @@ static bool parse_option(const char *text, size_t len, struct fault_options *opt
 		return parse_probability(value, rest, &opt->drop_db);
 	if (is_word(text, name, "spurious_db"))
 		return parse_probability(value, rest, &opt->spurious_db);
+	if (is_word(text, name, "early_db"))
+		return parse_probability(value, rest, &opt->early_db);
 	if (is_word(text, name, "torn"))
 		return parse_probability(value, rest, &opt->torn);
 	if (is_word(text, name, "down_after"))
@@ -97,7 +99,8 @@ int fault_parse(const char *text, struct fault_options *out)
 			continue;
 		u_error("port",
 			"a fault option was sought, \"%.*s\" is none; use drop_db=P, "
-			"spurious_db=P, down_after=N, down_ms=N, torn=P with P from 0 to 1",
+			"spurious_db=P, early_db=P, down_after=N, down_ms=N, torn=P with P from 0 "
+			"to 1",
 			(int)len, at);
 		return -EINVAL;
 	}

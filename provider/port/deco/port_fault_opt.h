@@ -8,6 +8,7 @@
 struct fault_options {
 	double drop_db;
 	double spurious_db;
+	double early_db;
 	double torn;
 	uint64_t down_after; /* 0: never */
 	uint64_t down_ms;

@@ -8,9 +8,12 @@
 #include <stdint.h>
 
 #include "port.h"
+#include "port_deco.h"
 #include "port_fault_opt.h"
 #include "u_base.h"
 #include "u_lock.h"
+
+struct fault_early;
 
 struct fault {
 	struct port port;
@@ -23,6 +26,7 @@ struct fault {
 	_Atomic uint32_t changes;
 	_Atomic bool down;
 	_Atomic uint32_t ups; /* times that it came up again by itself; part of the generation */
+	struct fault_early *early; /* NULL: opt.early_db is 0 */
 
 	struct u_lock lock;    /* protects coming up, going down and all fields below */
 	_Atomic int64_t up_at; /* when to come back; U_NEVER */
@@ -32,9 +36,33 @@ struct fault {
 	int timer_fd;
 };
 
+/* An outbound map. */
+struct fault_map {
+	struct fault *fault;
+	/*
+	 * f->ups when the map was made: the map ends with that generation of the link, as an
+	 * adapter's translation does
+	 */
+	uint32_t generation;
+	struct port_map inner;
+};
+
 static inline struct fault *fault_of(struct port *p)
 {
 	return u_container_of(p, struct fault, port);
+}
+
+/* Returns true with this probability. */
+static inline bool fault_chance(struct fault *f, double probability)
+{
+	return probability > 0 && (double)(deco_random(&f->random) >> 11) * 0x1p-53 < probability;
+}
+
+/* Is the link up, and that of the map?  It does not come up by this. */
+static inline bool fault_passes(const struct fault_map *m)
+{
+	return !atomic_load_explicit(&m->fault->down, memory_order_acquire) &&
+	       m->generation == atomic_load_explicit(&m->fault->ups, memory_order_relaxed);
 }
 
 /* ---- port_fault_link.c ---- */
@@ -64,5 +92,18 @@ void fault_link_disable(struct port *p);
 enum port_link fault_link_state(struct port *p, uint32_t *generation_out);
 int fault_event_fd(struct port *p);
 int fault_service(struct port *p);
+
+/* ---- port_fault_early.c: all but the first do nothing where early_db is 0 ---- */
+
+/* Sets f->early, if early_db is not 0.  0 or -ENOMEM. */
+int fault_early_open(struct fault *f);
+/* Ends the thread.  Nothing is held any more: all maps have been unmapped. */
+void fault_early_close(struct fault *f);
+/* After a fence: draws, and stores may be held from now on. */
+void fault_early_fence(struct fault *f);
+/* Holds a store within one line back, or returns false: then the caller makes it. */
+bool fault_early_hold(struct fault_map *m, void *dst, const void *src, size_t n);
+/* Lands the stores that are held, at once. */
+void fault_early_land(struct fault *f);
 
 #endif

@@ -13,12 +13,15 @@ FREE = "not placed"
 TCP = "TCP"
 ROLES = {"transfer": run.TRANSFER, "service": run.SERVICE}
 STREAM_PIECE = 64 << 10
+SORT_REDUCERS = 2
+PATIENCE = {"sort": 300.0}  # seconds; of other loads PATIENCE_USUAL
+PATIENCE_USUAL = 30.0
 
 
 @dataclass(frozen=True)
 class Case:
     """One run: a load, and how the server's threads wait and are placed."""
-    load: str           # stream, memcached, nginx
+    load: str           # stream, memcached, nginx, sort
     connections: int
     wait: str           # of VIADUCT_WAIT, or TCP
     role: str           # whose threads are placed; of TCP none
@@ -46,8 +49,8 @@ def cases(loads, waits, roles, places):
 class Runner:
     """Runs a case on the program's processor and the load's."""
 
-    def __init__(self, bench, where, service, seconds):
-        self.bench, self.where, self.service, self.seconds = bench, where, service, seconds
+    def __init__(self, bench, where, service, seconds, records):
+        self.bench, self.where, self.service, self.seconds, self.records = bench, where, service, seconds, records
         self.app, self.load_cpu = bench.pin
 
     def cpus(self, case):
@@ -85,6 +88,16 @@ class Runner:
                 f"http://{method.address}:{server.port}/page"]
         return self.served(case, server, run.nginx_command(server), load, counting)
 
+    def sort(self, case, method, counting):
+        """Reducers are the server, mappers the load: each is a process, and connected to all of the others."""
+        tool = self.bench.tool("perf/sock/sock_sort")
+        server = method.command(self.bench, 0, None, [tool, "--serve", method.address, "--reducers", SORT_REDUCERS])
+        with sock_run.started(self.bench, server, method.env) as process:
+            places = [f"{method.address}:{port}" for port in sock_run.ports(process, SORT_REDUCERS)]
+            argv = [tool, "--connect", ",".join(places), "--mappers", case.connections // SORT_REDUCERS,
+                    "--records", self.records]
+            return self.measure(case, method, process.pid, argv, counting)
+
     def served(self, case, server, argv, load, counting):
         method = server.method
         with sock_run.started(self.bench, method.command(self.bench, 0, None, argv), method.env) as process:
@@ -93,9 +106,10 @@ class Runner:
 
     def measure(self, case, method, root, argv, counting):
         argv, cpus = self.client(case, method, argv), self.cpus(case)
+        patience = PATIENCE.get(case.load, PATIENCE_USUAL)
         if counting:
-            return {"calls": run.count_calls(self.bench, root, argv, method.env, self.app, cpus, case.load)}
-        out, used = run.load(self.bench, argv, method.env, root, self.app, cpus)
+            return {"calls": run.count_calls(self.bench, root, argv, method.env, self.app, cpus, case.load, patience)}
+        out, used = run.load(self.bench, argv, method.env, root, self.app, cpus, patience)
         rate, count = run.asked(case.load, out)
         return {"rate": rate, "waits": used.waits / count, "forced": used.forced / count,
                 "cpu_us": used.cpu_s * 1e6 / count}

@@ -55,10 +55,10 @@ def bars(rows, path):
                                          layout="constrained")
     for one, load in zip(axes[:, 0], loads):
         mine = [r for r in rows if r["load"] == load]
-        scale, unit = (1e-9, "GB/s") if load == "stream" else (1e-3, "thousand requests/s")
+        scale, unit = (1e-9, "GB/s") if load in ("stream", "sort") else (1e-3, "thousand requests/s")
         names = [series_of(r) if r["wait"] == "TCP" else f"{r['wait']}, {series_of(r)}" for r in mine]
         drawn = one.barh(names, [r["rate"] * scale for r in mine], color=[look(series_of(r))[0] for r in mine])
-        one.bar_label(drawn, fmt="%.1f")
+        one.bar_label(drawn, fmt="%.3g")
         one.invert_yaxis()
         one.set_title(f"{load}, {unit}", fontsize=11)
         for side in ("top", "right"):

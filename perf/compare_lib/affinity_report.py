@@ -8,7 +8,7 @@ from .report import write_json
 from .sock_report import draw, heading, number
 
 SCHEMA, SCHEMA_VERSION = "viaduct.affinity_experiments", 1
-SCALE = {"stream": (1e-9, "GB/s"), "memcached": (1e-3, "1000/s"), "nginx": (1e-3, "1000/s")}
+SCALE = {"stream": (1e-9, "GB/s"), "sort": (1e-9, "GB/s"), "memcached": (1e-3, "1000/s"), "nginx": (1e-3, "1000/s")}
 
 
 def conclude(cases, rounds, calls):

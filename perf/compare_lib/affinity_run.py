@@ -107,7 +107,7 @@ def usage(root):
 
 # ---- a load, while the server's threads are placed ----
 
-def load(bench, argv, env, root, app, cpus, patience=30.0):
+def load(bench, argv, env, root, app, cpus, patience):
     """The output of the load, and what the server used during it; the same names are placed again and again."""
     before, taken = usage(root), None
     with subprocess.Popen(list(map(str, argv)), env={**bench.env, **env}, cwd=bench.scratch, text=True,
@@ -141,20 +141,20 @@ def asked(kind, out):
         return float(rate[1]), int(count[1])
     line = lines_of(out)
     if not line:
-        raise Failed("sock_bench printed no figure")
+        raise Failed("the load printed no figure")
     return line[0]["value"], line[0]["operations"]
 
 
 # ---- system calls ----
 
-def count_calls(bench, root, argv, env, app, cpus, kind):
+def count_calls(bench, root, argv, env, app, cpus, kind, patience):
     """System calls of the server for each request, counted by strace, which slows both."""
     strace, path = need("strace"), bench.scratch / "calls"
     with subprocess.Popen([strace, "-f", "-q", "-c", "-U", "calls,name", "-o", path,
                            *(x for pid in tree(root) for x in ("-p", str(pid)))], stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, process_group=0) as counter:
         try:
-            out, _ = load(bench, argv, env, root, app, cpus)
+            out, _ = load(bench, argv, env, root, app, cpus, patience)
         finally:
             counter.send_signal(2)
             said = counter.communicate(timeout=30)[1]

@@ -95,6 +95,17 @@ def first_line(process):
     return int(line.split()[1])
 
 
+def ports(process, count):
+    """Those that a server says, each on a line of its own."""
+    found = [first_line(process)]
+    for _ in range(count - 1):
+        line = process.stdout.readline().decode()
+        if not line.startswith("port "):
+            raise Failed("the server ended at once")
+        found.append(int(line.split()[1]))
+    return found
+
+
 def free_port(address):
     with socket.socket() as s:
         s.bind((address, 0))

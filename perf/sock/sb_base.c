@@ -15,13 +15,13 @@ static uint64_t operations; /* since the last figure, those that do not count in
 
 _Noreturn void sb_fail(const char *what)
 {
-	fprintf(stderr, "sock_bench: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(errno));
 	exit(1);
 }
 
 _Noreturn void sb_refuse(const char *what)
 {
-	fprintf(stderr, "sock_bench: %s\n", what);
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
 	exit(1);
 }
 

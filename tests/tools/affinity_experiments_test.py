@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """perf/affinity_experiments: usage, relations on other machines, the rows of a plan, and one round of a load."""
+import contextlib
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +23,7 @@ from compare_lib import affinity_plan as plan, affinity_report as report, affini
 
 EXPERIMENTS = ROOT / "perf/affinity_experiments"
 BUILD = Path(os.environ["VIADUCT_BUILD"])
+SORT = BUILD / "perf/sock/sock_sort"
 PATIENCE = limit(240)
 
 
@@ -41,7 +45,7 @@ class Usage(unittest.TestCase):
 
     def test_refusals(self):
         for argv in (["--bad"], ["x"], ["--rounds", "0"], ["--rounds", "0.5"], ["--only", "redis"], ["--waits", "often"],
-                     ["--connections", "0"], ["--connections", "1,"], ["--seconds", "0"], ["--pin", "a"]):
+                     ["--connections", "0"], ["--connections", "1,"], ["--seconds", "0"], ["--records", "0"], ["--pin", "a"]):
             done = command(*argv)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), argv)
 
@@ -106,17 +110,55 @@ class Threads(unittest.TestCase):
             process.stdin.close()
 
 
+class Sort(unittest.TestCase):
+    def setUp(self):
+        self.server = subprocess.Popen([SORT, "--serve", "127.0.0.1", "--reducers", "3"], stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, process_group=0)
+        self.ports = [int(self.server.stdout.readline().split()[1]) for _ in range(3)]
+
+    def tearDown(self):
+        os.killpg(self.server.pid, signal.SIGKILL)
+        self.server.wait()
+        self.server.stdout.close()
+
+    def sort(self, *argv):
+        places = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        return subprocess.run([SORT, "--connect", places, *argv], capture_output=True, text=True, timeout=PATIENCE,
+                              check=False)
+
+    def test_sorts_again_and_again(self):
+        for mappers, records in ((1, 1), (2, 20000), (5, 4), (3, 99999)):
+            done = self.sort("--mappers", str(mappers), "--records", str(records))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(json.loads(done.stdout)["size_bytes"], records * 100)
+
+    def test_a_reducer_that_ends_ends_the_sort(self):
+        with socket.create_connection(("127.0.0.1", self.ports[1])) as wrong:
+            wrong.sendall(b"no mapper would say this")
+            with contextlib.suppress(ConnectionResetError):
+                self.assertEqual(wrong.recv(1), b"")
+        done = self.sort("--records", "1000")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+
+    def test_refusals(self):
+        for argv in ((), ("--serve", "127.0.0.1", "--connect", "127.0.0.1:1"), ("--connect", "127.0.0.1:1", "--mappers", "33"),
+                     ("--connect", "127.0.0.1:1", "--records", "-1"), ("--serve", "127.0.0.1", "x")):
+            done = subprocess.run([SORT, *argv], capture_output=True, text=True, timeout=PATIENCE, check=False)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), argv)
+
+
 class Round(unittest.TestCase):
     def test_one_round(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "result.json"
             load = "memcached" if shutil.which("memcached") else "stream"
-            done = command("--build", BUILD, "--rounds", "1", "--only", load, "--waits", "adaptive", "--seconds", "0.05",
-                           "--json", path)
+            done = command("--build", BUILD, "--rounds", "1", "--only", f"{load},sort", "--waits", "adaptive",
+                           "--seconds", "0.05", "--records", "10000", "--json", path)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             document = json.loads(path.read_text(encoding="utf-8"))
             self.assertEqual(document["schema"], "viaduct.affinity_experiments")
-            self.assertGreaterEqual(len(document["rows"]), 3)
+            self.assertGreaterEqual(len(document["rows"]), 6)
+            self.assertEqual({row["load"] for row in document["rows"]}, {load, "sort"})
             for row in document["rows"]:
                 self.assertGreater(row["rate"], 0, row)
             self.assertEqual("one package" in done.stdout,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A stream's bytes on TCP, over a VI, and on the way between the two; both ends in one process. */
+#include "alter.h"
 #include "pair.h"
 
 #include <unistd.h>
@@ -264,6 +265,42 @@ TEST(Stream, PeeksAndCounts)
 	EXPECT_EQ(p.b.recv(got, 16), 3);
 	EXPECT_EQ(memcmp(got, "two", 3), 0);
 	EXPECT_EQ(p.b.recv(got, 1), -EAGAIN);
+}
+
+/* The end comes as a record, which a peek does not take. */
+TEST(Stream, PeeksAtTheEnd)
+{
+	Here here;
+	Pair p;
+	char got[8] = {};
+
+	p.promoted("host0");
+	p.a.send_all("last", 4);
+	NEED(st_shutdown(p.a, SHUT_WR) == 0);
+	p.b.recv_all(got, 4);
+	EXPECT_EQ(p.b.recv(got, 8, MSG_PEEK), 0);
+	EXPECT_EQ(p.b.recv(got, 8), 0);
+}
+
+/* A peek may find the kernel's bytes, and one that ended before a record came does not go on after it. */
+TEST(Stream, PeeksAtBytesOfBothPathsInTheirOrder)
+{
+	Here here;
+	Pair p;
+	char got[16] = {};
+
+	p.promoted("host0");
+	p.a.send_all("one", 3);
+	p.a.send_all("two", 3);
+	st_demote(p.a, ST_WHY_ASKED);
+	EXPECT_TRUE(until([&] { return !(st_on_vi(p.a) & ST_OUT); }));
+	p.a.send_all("three", 5);
+	EXPECT_TRUE(until([&] { return st_readable_bytes(p.b) == 11; }));
+	alter_hide(0);
+	EXPECT_EQ(p.b.recv(got, 16, MSG_PEEK), 3);
+	EXPECT_STREQ(got, "one");
+	EXPECT_EQ(p.b.recv(got, 16, MSG_PEEK), 11);
+	EXPECT_STREQ(got, "onetwothree");
 }
 
 /* While the reader keeps up a large ring is used at its beginning, and there is room for more at any time. */

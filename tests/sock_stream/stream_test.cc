@@ -3,11 +3,15 @@
 #include "alter.h"
 #include "pair.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 using namespace clu;
+
+/* As st_sys.h, which is C only, declares it. */
+extern "C" int st_sys_moved(int fd, bool connector, uint64_t *given, uint64_t *taken);
 
 namespace {
 
@@ -406,6 +410,29 @@ TEST(Stream, StaysOnTcpOnceAnotherProcessHasUsedIt)
 		EXPECT_EQ(st_on_vi(p.b) & ST_IN, 0u);
 		EXPECT_TRUE(until([&] { return st_on_tcp(p.a) && st_on_tcp(p.b); }));
 	}
+}
+
+/* The kernel counts the peer's end as a byte received: it is none that another process has taken. */
+TEST(Stream, CountsNoEndAmongTheBytesTaken)
+{
+	Pair p;
+	uint64_t given, taken;
+	char got[8];
+	pollfd ended = { p.b.fd, POLLRDHUP, 0 };
+
+	p.a.send_all("hello", 5);
+	NEED(st_sys_moved(p.a.fd, true, &given, &taken) == 0);
+	EXPECT_EQ(given, 5u);
+	NEED(::shutdown(p.a.fd, SHUT_WR) == 0);
+	NEED(::poll(&ended, 1, kSeconds * 1000) == 1);
+	NEED(st_sys_moved(p.b.fd, false, &given, &taken) == 0);
+	EXPECT_EQ(taken, 0u);
+	p.b.recv_all(got, 2);
+	NEED(st_sys_moved(p.b.fd, false, &given, &taken) == 0);
+	EXPECT_EQ(taken, 2u);
+	p.b.recv_all(got, 3);
+	NEED(st_sys_moved(p.b.fd, false, &given, &taken) == 0);
+	EXPECT_EQ(taken, 5u);
 }
 
 TEST(Stream, AThousandAtOnce)

@@ -227,6 +227,10 @@ static void kernel_event(struct vs_call *c, struct vs_item *it, uint32_t events)
 			return;
 	} else {
 		vs_ready_get(it->o, s, it->events & ~PRIVATE, &look);
+		if ((events & (EPOLLERR | EPOLLHUP) & ~look.kernel) && !it->over) {
+			it->over = true;
+			vs_item_mask(it, false);
+		}
 		events = it->off ? 0 : (events & look.kernel) | look.events;
 		if (it->moving || look.kernel != it->kernel_seen) {
 			it->kernel_seen = look.kernel;

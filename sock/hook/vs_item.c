@@ -247,8 +247,9 @@ static uint32_t wanted(const struct vs_item *it)
 		return EPOLLET;
 	events = st_kernel_events(s, vs_stream_events(it->events)) | (it->events & EPOLLPRI);
 	/* Without EPOLLET an entry that waits only for the end of the connection would be reported again and again. */
-	return events | (events & (EPOLLIN | EPOLLPRI | EPOLLOUT) ? it->events & EPOLLET
-								  : (uint32_t)EPOLLET);
+	if (it->over || !(events & (EPOLLIN | EPOLLPRI | EPOLLOUT)))
+		return events | EPOLLET;
+	return events | (it->events & EPOLLET);
 }
 
 void vs_item_unset(struct vs_item *it)

@@ -22,6 +22,7 @@ struct vs_item {
 	bool hot;		     /* it is in that list */
 	bool moving;		     /* its path may change, so that it stays there */
 	bool off;		     /* EPOLLONESHOT, and told */
+	bool over;		     /* the kernel's socket has ended, and the stream not */
 	int fd;
 	uint32_t events; /* asked for */
 	uint64_t data;

@@ -27,6 +27,7 @@ struct entry {
 	struct vs_obj *o;    /* with a reference; NULL: the kernel's */
 	struct st_stream *s; /* of o; NULL: the kernel's, or an epoll set */
 	unsigned int kernel, found;
+	bool over; /* the kernel's socket has ended, of which the stream tells in time: not watched for urgent bytes */
 };
 
 struct job {
@@ -140,7 +141,7 @@ static void set_kernel(struct job *j, bool sleep)
 
 		if (e->s && sleep)
 			events = st_kernel_events(e->s, vs_stream_events(asked)) |
-				 (e->kernel & POLLPRI);
+				 (e->over ? 0 : e->kernel & POLLPRI);
 		else if (e->s)
 			events = e->kernel;
 		j->k[i] = (struct pollfd){ .fd = j->v[i].fd, .events = (short)events };
@@ -230,6 +231,22 @@ static bool is_too_long(nfds_t n)
 }
 
 /*
+ * After a sleep: notes the entries that the kernel has told of an end which does not count yet, as bytes come by the
+ * VI.  It would tell of it again at once, before each sleep.
+ */
+static void note_ends(struct job *j)
+{
+	nfds_t i;
+
+	for (i = 0; i < j->n; i++) {
+		struct entry *e = &j->e[i];
+
+		if (e->s && ((unsigned short)j->k[i].revents & (POLLERR | POLLHUP) & ~e->kernel))
+			e->over = true;
+	}
+}
+
+/*
  * Arms all and sleeps once.  -1: errno, EINTR for a handler since the call began; 0: the time is over; 1: look again.
  */
 static int doze(struct job *j, const struct timespec *until, const sigset_t *mask)
@@ -255,6 +272,8 @@ static int doze(struct job *j, const struct timespec *until, const sigset_t *mas
 			rc = vs_sleep_slice(j->k, n, until, j->unarmed, mask);
 		}
 		vs_handled_end();
+		if (rc > 0)
+			note_ends(j);
 		for (x = 0; rc > 0 && x < j->waits; x++) {
 			if (j->k[j->n + x].revents)
 				vs_epoll_take(j->w[x]);

@@ -246,17 +246,18 @@ static ssize_t from_tcp(struct st_stream *s, const struct iovec *iov, int count,
 }
 
 /*
- * Peeks at the kernel's bytes after those that were copied, as far as they follow and there is room: how many.  A mark
+ * Peeks at the kernel's bytes after the `copied` ones, as far as they follow and there is room: how many.  A mark
  * between them is not told.
  */
-static ssize_t peek_on(struct st_stream *s, const struct cursor *to, int flags)
+static ssize_t peek_on(struct st_stream *s, const struct cursor *to, ssize_t copied, int flags)
 {
 	uint8_t mark[ST_TOKEN_BYTES];
 	struct iovec iov[1 + PEEKED];
 	int i, skip, count = to->count < PEEKED ? to->count : PEEKED;
 	ssize_t n;
 
-	if (s->rx.path == ST_RX_RING && st_rx_scan(s) != 0)
+	/* Records that have come since they were copied are before the kernel's bytes. */
+	if (st_rx_own_bytes(s) != (uint64_t)copied)
 		return 0;
 	skip = st_rx_kernel_after(s);
 	if (skip < 0 || count == 0)
@@ -313,10 +314,11 @@ ssize_t st_rx(struct st_stream *s, const struct iovec *iov, int count, int flags
 	    !atomic_load_explicit(&s->dead, memory_order_relaxed))
 		bytes += from_ring(s, &to, flags);
 	if (st_unlikely(flags & MSG_PEEK) && bytes > 0)
-		return bytes + peek_on(s, &to, flags);
+		return bytes + peek_on(s, &to, bytes, flags);
 	if (bytes > 0)
 		return bytes;
-	if (s->rx.path == ST_RX_MARK)
+	/* A peek has left a record that ends the stream, or the ring's use, where it is. */
+	if (s->rx.path == ST_RX_MARK || (flags & MSG_PEEK))
 		st_rx_step(s);
 	if (!has_room(iov, count))
 		return 0;

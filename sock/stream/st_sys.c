@@ -184,6 +184,16 @@ static int get_info(int fd, struct tcp_info *info)
 	return rc == 0 && len < least ? -EOPNOTSUPP : rc;
 }
 
+/* States of tcpi_state in which the peer's FIN has been received, and that after both or a reset. */
+enum { TIMED_WAIT = 6, CLOSED = 7, CLOSE_WAIT = 8, LAST_ACK = 9, CLOSING = 11 };
+
+/* How many of the bytes received are the peer's FIN; FIONREAD leaves it out. */
+static uint64_t fin_received(const struct tcp_info *info)
+{
+	return info->tcpi_state == CLOSE_WAIT || info->tcpi_state == LAST_ACK ||
+	       info->tcpi_state == CLOSING || info->tcpi_state == TIMED_WAIT;
+}
+
 int st_sys_moved(int fd, bool connector, uint64_t *given, uint64_t *taken)
 {
 	struct tcp_info before = { 0 }, after = { 0 };
@@ -199,8 +209,9 @@ int st_sys_moved(int fd, bool connector, uint64_t *given, uint64_t *taken)
 		    before.tcpi_bytes_received == after.tcpi_bytes_received) {
 			/* The end that connects counts its SYN as acknowledged. */
 			*given = after.tcpi_bytes_acked - (connector ? 1 : 0) + (uint64_t)queued;
-			*taken = after.tcpi_bytes_received - (uint64_t)unread;
-			return 0;
+			*taken =
+				after.tcpi_bytes_received - fin_received(&after) - (uint64_t)unread;
+			return after.tcpi_state == CLOSED ? -ENOTCONN : 0;
 		}
 		before = after;
 	}

@@ -96,7 +96,8 @@ int st_sys_set_linger(int fd, const struct linger *linger);
 int st_sys_linger_reset(int fd); /* SO_LINGER {1, 0}: the last close resets the connection */
 /*
  * The bytes that all processes have given to the socket and taken from it since it was connected: 0; -EAGAIN: they are
- * changing; or -errno, such as -EOPNOTSUPP: the kernel does not count them.
+ * changing; -ENOTCONN: closed; or -errno, such as -EOPNOTSUPP: the kernel does not count them.  Its own end, once
+ * shutdown() or close() has sent it, counts as a byte given.
  */
 int st_sys_moved(int fd, bool connector, uint64_t *given, uint64_t *taken);
 bool st_sys_peer_ended(int fd); /* the kernel has the peer's FIN, or a reset */

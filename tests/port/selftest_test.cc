@@ -105,6 +105,17 @@ TEST(Selftest, OneDoorbellBitLeavesSomeUntested)
 		  Clauses({ "loads", "atomics", "hostile", "clear", "mask" }));
 }
 
+/* As little room as in the smallest windows with which links are made: some slices are made shorter. */
+TEST(Selftest, SmallWindowsBreakNothing)
+{
+	Rig rig({ "pair", "emu", false }, { 16, 8, 160 << 10 });
+	struct pst_report r;
+
+	judge(rig, &r);
+	EXPECT_EQ(in_state(r, PST_BROKEN), Clauses());
+	EXPECT_EQ(in_state(r, PST_NOT_TESTABLE), Clauses({ "loads", "atomics", "hostile" }));
+}
+
 struct Case {
 	const char *name;
 	Flaw flaw;

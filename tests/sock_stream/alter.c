@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors that a stream posts can be changed before, and completions held back; the linker's
+ * Descriptors that a stream posts can be changed before, completions held back, and a record hidden; the linker's
  * --wrap leads the calls here.
  */
 #include "alter.h"
 
 #include <stdatomic.h>
+
+#include "st_ring.h"
 
 static _Atomic(alter_fn) change;
 static atomic_uint posts;
@@ -48,4 +50,26 @@ VIP_RETURN __wrap_VipxCQTake(VIP_CQ_HANDLE cq, VIPX_COMPLETION *all, VIP_ULONG m
 VIP_RETURN __wrap_VipxCQTake(VIP_CQ_HANDLE cq, VIPX_COMPLETION *all, VIP_ULONG most, VIP_ULONG *n)
 {
 	return atomic_load(&held) ? VIP_NOT_DONE : __real_VipxCQTake(cq, all, most, n);
+}
+
+static _Thread_local uint64_t hidden = UINT64_MAX;
+
+void alter_hide(uint64_t position)
+{
+	hidden = position;
+}
+
+int __real_st_record_check(const uint8_t *ring, uint32_t ring_bytes, uint64_t key,
+			   uint64_t position, struct st_header *header);
+int __wrap_st_record_check(const uint8_t *ring, uint32_t ring_bytes, uint64_t key,
+			   uint64_t position, struct st_header *header);
+
+int __wrap_st_record_check(const uint8_t *ring, uint32_t ring_bytes, uint64_t key,
+			   uint64_t position, struct st_header *header)
+{
+	if (position > hidden) {
+		hidden = UINT64_MAX;
+		return 0;
+	}
+	return __real_st_record_check(ring, ring_bytes, key, position, header);
 }

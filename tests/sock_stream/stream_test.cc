@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A stream's bytes on TCP, over a VI, and on the way between the two; both ends in one process. */
+#include "alter.h"
 #include "pair.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 using namespace clu;
+
+/* As st_sys.h, which is C only, declares it. */
+extern "C" int st_sys_moved(int fd, bool connector, uint64_t *given, uint64_t *taken);
 
 namespace {
 
@@ -266,6 +271,42 @@ TEST(Stream, PeeksAndCounts)
 	EXPECT_EQ(p.b.recv(got, 1), -EAGAIN);
 }
 
+/* The end comes as a record, which a peek does not take. */
+TEST(Stream, PeeksAtTheEnd)
+{
+	Here here;
+	Pair p;
+	char got[8] = {};
+
+	p.promoted("host0");
+	p.a.send_all("last", 4);
+	NEED(st_shutdown(p.a, SHUT_WR) == 0);
+	p.b.recv_all(got, 4);
+	EXPECT_EQ(p.b.recv(got, 8, MSG_PEEK), 0);
+	EXPECT_EQ(p.b.recv(got, 8), 0);
+}
+
+/* A peek may find the kernel's bytes, and one that ended before a record came does not go on after it. */
+TEST(Stream, PeeksAtBytesOfBothPathsInTheirOrder)
+{
+	Here here;
+	Pair p;
+	char got[16] = {};
+
+	p.promoted("host0");
+	p.a.send_all("one", 3);
+	p.a.send_all("two", 3);
+	st_demote(p.a, ST_WHY_ASKED);
+	EXPECT_TRUE(until([&] { return !(st_on_vi(p.a) & ST_OUT); }));
+	p.a.send_all("three", 5);
+	EXPECT_TRUE(until([&] { return st_readable_bytes(p.b) == 11; }));
+	alter_hide(0);
+	EXPECT_EQ(p.b.recv(got, 16, MSG_PEEK), 3);
+	EXPECT_STREQ(got, "one");
+	EXPECT_EQ(p.b.recv(got, 16, MSG_PEEK), 11);
+	EXPECT_STREQ(got, "onetwothree");
+}
+
 /* While the reader keeps up a large ring is used at its beginning, and there is room for more at any time. */
 TEST(Stream, BeginsALargeRingAnew)
 {
@@ -369,6 +410,29 @@ TEST(Stream, StaysOnTcpOnceAnotherProcessHasUsedIt)
 		EXPECT_EQ(st_on_vi(p.b) & ST_IN, 0u);
 		EXPECT_TRUE(until([&] { return st_on_tcp(p.a) && st_on_tcp(p.b); }));
 	}
+}
+
+/* The kernel counts the peer's end as a byte received: it is none that another process has taken. */
+TEST(Stream, CountsNoEndAmongTheBytesTaken)
+{
+	Pair p;
+	uint64_t given, taken;
+	char got[8];
+	pollfd ended = { p.b.fd, POLLRDHUP, 0 };
+
+	p.a.send_all("hello", 5);
+	NEED(st_sys_moved(p.a.fd, true, &given, &taken) == 0);
+	EXPECT_EQ(given, 5u);
+	NEED(::shutdown(p.a.fd, SHUT_WR) == 0);
+	NEED(::poll(&ended, 1, kSeconds * 1000) == 1);
+	NEED(st_sys_moved(p.b.fd, false, &given, &taken) == 0);
+	EXPECT_EQ(taken, 0u);
+	p.b.recv_all(got, 2);
+	NEED(st_sys_moved(p.b.fd, false, &given, &taken) == 0);
+	EXPECT_EQ(taken, 2u);
+	p.b.recv_all(got, 3);
+	NEED(st_sys_moved(p.b.fd, false, &given, &taken) == 0);
+	EXPECT_EQ(taken, 5u);
 }
 
 TEST(Stream, AThousandAtOnce)

@@ -19,7 +19,7 @@ struct pst_record {
 
 enum pst_kind { PST_REQUEST = 1, PST_READY, PST_REPLY, PST_STEP, PST_DONE };
 
-/* The data slice.  Words on lines of their own, then an area for payload. */
+/* The data slice.  Words on lines of their own, then an area for payload.  It fits into a window of 64 KiB. */
 enum {
 	PST_AT_WORD = 0,
 	PST_AT_HALF = 64,
@@ -27,7 +27,7 @@ enum {
 	PST_AT_ACK = 192,
 	PST_AT_RUNG = 256,
 	PST_AT_AREA = 8192,
-	PST_AREA = 65536,
+	PST_AREA = 32768,
 	PST_DATA = PST_AT_AREA + PST_AREA,
 };
 #define PST_CTL 4096u

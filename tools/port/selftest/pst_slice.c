@@ -9,7 +9,7 @@
 #define SLICES 5u
 #define PAGE 4096u
 #define BIG_MOST (UINT32_C(4) << 20)
-#define KEPT_LEN UINT32_C(65536)
+#define KEPT_LEN 65536u
 #define KEPT_ROUNDS 8u
 
 struct opened {
@@ -145,7 +145,19 @@ static bool is_zero(const struct owned *o)
 	return at[0] == 0 && memcmp(at, at + 1, o->slice.len - 1) == 0;
 }
 
-/* The biggest is as big as there is room, half a window at most. */
+/* As owned_make(), but half of `*len` where there is no room for it, a quarter and so on; sets it to what there was. */
+static int owned_fit(struct pst *s, size_t *len, struct owned *o)
+{
+	int err = owned_make(s, *len, o);
+
+	while (err == -ENOSPC && *len > PAGE) {
+		*len /= 2;
+		err = owned_make(s, *len, o);
+	}
+	return err;
+}
+
+/* The biggest is half a window at most.  A port of several windows may have no room for one in any of them. */
 static int owned_all(struct pst *s, struct owned o[SLICES], struct pst_counts *c)
 {
 	const uint32_t align = s->port->limits.slice_align;
@@ -153,14 +165,12 @@ static int owned_all(struct pst *s, struct owned o[SLICES], struct pst_counts *c
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < SLICES; i++) {
-		err = owned_make(s, len_of(i, big), &o[i]);
-		while (err == -ENOSPC && i == SLICES - 1 && big > PAGE) {
-			big /= 2;
-			err = owned_make(s, big, &o[i]);
-		}
+		size_t len = len_of(i, big);
+
+		err = owned_fit(s, &len, &o[i]);
 		if (err != 0)
 			break;
-		if (o[i].slice.len < len_of(i, big) || o[i].slice.len % align != 0)
+		if (o[i].slice.len < len || o[i].slice.len % align != 0)
 			pst_wrong(c, PST_WHY_SLICE_SHORT, i);
 		if (!is_zero(&o[i]))
 			pst_wrong(c, PST_WHY_SLICE_DIRTY, i);
@@ -259,7 +269,8 @@ int pst_freed_read(struct pst *s, const struct pst_job *job, struct pst_counts *
 	struct owned old = { 0 }, now[KEPT_ROUNDS] = { 0 };
 	uint32_t args[3] = { 1 };
 	uint32_t round = 0;
-	int err = owned_make(s, KEPT_LEN, &old);
+	size_t len = KEPT_LEN;
+	int err = owned_fit(s, &len, &old);
 
 	(void)job;
 	args[1] = old.slice.id;
@@ -271,7 +282,7 @@ int pst_freed_read(struct pst *s, const struct pst_job *job, struct pst_counts *
 	owned_drop(s, &old);
 	/* More slices than one, so that the pages of the old one are among them, if they are used again. */
 	for (; err == 0 && round < KEPT_ROUNDS; round++) {
-		if (owned_make(s, KEPT_LEN, &now[round]) != 0)
+		if (owned_make(s, len, &now[round]) != 0)
 			break;
 		err = freed_round(s, &now[round], round + 2, c);
 	}

@@ -193,7 +193,7 @@ int pst_time_write(struct pst *s, const struct pst_job *job, struct pst_counts *
 	if (err == 0) {
 		flushes(s, t);
 		pads(s, t);
-		for (size_t bytes = 64; bytes <= PST_AREA; bytes *= 32)
+		for (size_t bytes = 64; bytes <= PST_AREA; bytes *= 8)
 			rate(s, buf, bytes, each);
 		err = mode_begin(s, MODE_END);
 	}

@@ -31,6 +31,17 @@ static bool wire_changed(struct vd_port *port, bool wire)
 	return wire;
 }
 
+/* Slices of the generation before lead nowhere any more: nobody can store into a window yet. */
+static void begin_generation(struct vd_port *port)
+{
+	unsigned int i;
+
+	if (!++port->generation)
+		port->generation = 1;
+	for (i = 0; i < port->windows; i++)
+		WRITE_ONCE(port->window[i].stored, false);
+}
+
 /* A link that is up after an event may have been down between: a new generation. */
 static bool check_locked(struct vd_port *port)
 {
@@ -52,8 +63,8 @@ static bool check_locked(struct vd_port *port)
 		vd_window_close(port);
 	changed = up != port->up || (up && fresh);
 	port->up = up;
-	if (up && changed && !++port->generation)
-		port->generation = 1;
+	if (up && changed)
+		begin_generation(port);
 	return changed;
 }
 

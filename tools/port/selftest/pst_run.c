@@ -7,6 +7,7 @@
 #include "pst_priv.h"
 
 #define SEED UINT32_C(0x51ab)
+#define ERRNO_MOST 4095u
 
 enum { ARG_CLAUSE, ARG_WRITES, ARG_SEED, ARG_SHARE_US };
 enum { ARG_ERR = 0, ARG_COUNTS };
@@ -166,6 +167,8 @@ static int job_judge(struct pst *s, const struct pst_job *job, struct pst_counts
 		return heard;
 	memcpy(&theirs, &reply[ARG_COUNTS], sizeof(theirs));
 	counts_add(c, &theirs);
+	if (err == 0 && reply[ARG_ERR] > ERRNO_MOST)
+		return -EPROTO;
 	return err != 0 ? err : -(int)reply[ARG_ERR];
 }
 

@@ -279,15 +279,13 @@ TEST_P(Fault, LinksThatGoDownLoseWhatEarlyRingsOvertook)
 
 	for (int i = 0; i < 50; i++) {
 		Window w(rig, 4096);
-		uint32_t then;
 
 		w.fence();
 		u_out_store32(&w.out.out, w.out32(0), 1);
 		port_fault_link(rig.user[0], PORT_LINK_DOWN);
-		then = w.in32(0);
+		/* It lands what the port below has: the store, if its time was over before the link went down. */
 		port_flush(rig.user[0]);
-		EXPECT_EQ(w.in32(0), then);
-		lost += then == 0;
+		lost += w.in32(0) == 0;
 		port_fault_link(rig.user[0], PORT_LINK_UP);
 		ASSERT_TRUE(rig.settle(
 			[&] { return port_link_state(rig.user[0], nullptr) == PORT_LINK_UP; }));

@@ -63,6 +63,10 @@ static const struct u_option options[] = {
 	  .call = pass_on },
 	{ "port", 0, "KIND", "emu or cdev, with +strict, +fault and +model (VIADUCT_PORT)",
 	  .call = pass_on },
+	{ "profiles", 0, "LIST",
+	  "adapters that models imitate: A-B=PROFILE,... for links,\n"
+	  "A.PORT=PROFILE for one end (VIADUCT_PROFILES)",
+	  .call = pass_on },
 	{ "relay-threads", 0, "N",
 	  "transfer threads of an agent that relays, 1..8\n(VIADUCT_RELAY_THREADS)",
 	  .call = pass_on },

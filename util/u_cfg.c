@@ -36,6 +36,10 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 				"yes: unknown device names open the default NIC" },
 	[U_CFG_PORT] = { "VIADUCT_PORT", U_CFG_STRING, "emu", 0, 0, false, NULL,
 			 "port driver: emu or cdev, with +strict, +fault and +model decorators" },
+	[U_CFG_PROFILES] = { "VIADUCT_PROFILES", U_CFG_STRING, "", 0, 0, false, NULL,
+			     "profiles of links whose ports have the model decorator: "
+			     "A-B=PROFILE or, for one end, A.PORT=PROFILE,...; empty: that of "
+			     "VIADUCT_PORT" },
 	[U_CFG_ADAPTERS] = { "VIADUCT_ADAPTERS", U_CFG_STRING, "", 0, 0, false, NULL,
 			     "adapters of ports of kind cdev: NAME=PATH,...; empty: "
 			     "/dev/viaduct0, /dev/viaduct1 ... in the order of the ports" },

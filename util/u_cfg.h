@@ -19,6 +19,7 @@ enum u_cfg_id {
 	U_CFG_DEVICE,	   /* VIADUCT_DEVICE      device aliases: NAME=HOST,... */
 	U_CFG_DEFAULT_NIC, /* VIADUCT_DEFAULT_NIC yes|no: unknown device names open the default NIC */
 	U_CFG_PORT, /* VIADUCT_PORT        emu|cdev[+strict][+fault][+model[:PROFILE[:DILATION]]] */
+	U_CFG_PROFILES, /* VIADUCT_PROFILES    profiles of the model: A-B=PROFILE,A.PORT=PROFILE,... */
 	U_CFG_ADAPTERS,	    /* VIADUCT_ADAPTERS    ports of kind cdev: NAME=PATH,... */
 	U_CFG_FAULT,	    /* VIADUCT_FAULT       fault options, see port_fault.h */
 	U_CFG_SEED,	    /* VIADUCT_SEED        seed of strict and fault */

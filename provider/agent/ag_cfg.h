@@ -52,6 +52,7 @@ struct ag_cfg {
 	const int *relay_cpus;
 	uint32_t relay_cpu_count;  /* 0: anywhere */
 	const char *port_kind;	   /* see port_decorate(); NULL: "emu" */
+	const char *profiles;	   /* see ag_profile.h, which has checked it; NULL: none */
 	const char *adapters;	   /* for kind cdev: see port_host.h; NULL: in order */
 	const char *fault_options; /* NULL: none */
 	uint64_t seed;

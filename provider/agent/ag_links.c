@@ -14,6 +14,7 @@
 #include "ag_link.h"
 #include "ag_list.h"
 #include "ag_loop.h"
+#include "ag_profile.h"
 #include "ag_ratelimit.h"
 #include "ag_record.h"
 #include "ag_setup.h"
@@ -118,8 +119,11 @@ static int port_make(struct ag_link *l)
 		return -EINVAL;
 	}
 	kind_of(l, kind);
-	rc = port_decorate(base, kind, cfg->fault_options,
-			   cfg->seed != 0 ? cfg->seed + l->index : 0, &l->port);
+	rc = ag_profile_apply(l->agent->topo, cfg->profiles,
+			      (struct rt_end){ (uint16_t)cfg->host_id, (uint8_t)l->index }, kind);
+	if (rc == 0)
+		rc = port_decorate(base, kind, cfg->fault_options,
+				   cfg->seed != 0 ? cfg->seed + l->index : 0, &l->port);
 	if (rc != 0)
 		port_close(base);
 	return rc;

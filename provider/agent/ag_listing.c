@@ -20,6 +20,7 @@
 #include "ag_place.h"
 #include "ag_state.h"
 #include "port.h"
+#include "port_model.h"
 #include "rl_relay.h"
 #include "rt_topo.h"
 #include "w_ctl.h"
@@ -79,23 +80,38 @@ static int item_host(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	return 0;
 }
 
+#define PROFILE_MAX 80
+
+/* The profile of a port that has a model, as members that follow others; else "". */
+static void port_profile(const struct ag_link *l, char text[PROFILE_MAX])
+{
+	const struct port_model_profile *profile = port_model_profile(l->port);
+
+	text[0] = '\0';
+	if (l->index != 0 && profile != NULL)
+		snprintf(text, PROFILE_MAX, ",\"profile\":\"%s\",\"dilation\":%u", profile->name,
+			 port_model_dilation(l->port));
+}
+
 /* Port `i` of this host, 0 being self, with its link and its window.  0 or -ENOENT. */
 static int item_port(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	const struct port_limits *p;
+	char profile[PROFILE_MAX];
 	struct ag_link *l;
 
 	if (i >= a->link_count)
 		return -ENOENT;
 	l = &a->links[i];
 	p = &l->port->limits;
+	port_profile(l, profile);
 	snprintf(text, size,
 		 "{\"index\":%u,\"name\":\"%s\",\"kind\":\"%s\",\"link\":\"%s\",\"generation\":%u,"
 		 "\"peer\":%u,\"window_bytes\":%" PRIu64 ",\"window_used\":%" PRIu64
-		 ",\"db_bits\":%u,\"spads\":%u,\"conns\":%u,\"circuits\":%u}",
+		 ",\"db_bits\":%u,\"spads\":%u,\"conns\":%u,\"circuits\":%u%s}",
 		 i, p->name, p->kind, ag_link_usable(l) ? "up" : "down", l->link_generation,
 		 l->peer_host, p->window_bytes, l->window_used, p->db_bits, p->spads, l->conn_count,
-		 l->circuit_count);
+		 l->circuit_count, profile);
 	return 0;
 }
 

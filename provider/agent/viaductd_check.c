@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ag_cfg.h"
+#include "ag_profile.h"
 #include "port_fault.h"
 #include "port_fault_opt.h"
 #include "port_host.h"
@@ -160,6 +161,25 @@ static int topology_resolve(struct vd_options *o)
 	return 0;
 }
 
+/*
+ * Do the profiles fit the topology and the kind of ports?  An agent on demand that has no topology has no links.  0, or
+ * -EINVAL with a complaint.
+ */
+static int profiles_check(struct vd_options *o)
+{
+	char why[VD_COMPLAINT_MAX - 32];
+
+	if (o->topology == NULL) {
+		o->cfg.profiles = NULL;
+		return 0;
+	}
+	if (ag_profile_check(o->topology, o->cfg.port_kind, o->cfg.profiles, why, sizeof(why)) == 0)
+		return 0;
+	o->bad_variable = o->cfg.profiles == u_cfg_str(U_CFG_PROFILES);
+	vd_complain("%s %s", o->bad_variable ? "VIADUCT_PROFILES:" : "--profiles", why);
+	return -EINVAL;
+}
+
 /* Are there enough doorbell bits for the transfer threads?  0, or -EINVAL with a complaint. */
 static int relay_threads_check(struct vd_options *o)
 {
@@ -278,8 +298,8 @@ int vd_check(struct vd_options *o)
 			    o->cfg.host_count == 1 ? "; say --hosts" : "s");
 		return -EINVAL;
 	}
-	if (aliases_resolve(o) != 0 || port_check(o) != 0 || relay_threads_check(o) != 0 ||
-	    relay_cpus_check(o) != 0 || descriptors_check(o) != 0)
+	if (aliases_resolve(o) != 0 || port_check(o) != 0 || profiles_check(o) != 0 ||
+	    relay_threads_check(o) != 0 || relay_cpus_check(o) != 0 || descriptors_check(o) != 0)
 		return -EINVAL;
 	o->cfg.fabric = o->fabric;
 	o->cfg.host_names = o->name_count > 0 ? (const char *const *)o->names : NULL;

@@ -161,6 +161,9 @@ static const struct u_option options[] = {
 	  "(VIADUCT_RING_BYTES; with neither 256k, 8k in a window\nof at most 4M)",
 	  AT(cfg.payload_bytes), .size = true, .min = W_PAYLOAD_MIN, .max = W_PAYLOAD_MAX },
 	{ "port", 0, "KIND", "kind of ports (VIADUCT_PORT)", AT(cfg.port_kind) },
+	{ "profiles", 0, "LIST",
+	  "of links with a model: A-B=PROFILE or A.PORT=PROFILE,...\n(VIADUCT_PROFILES)",
+	  AT(cfg.profiles) },
 	{ "adapters", 0, "LIST", "of ports of kind cdev: NAME=PATH,... (VIADUCT_ADAPTERS)",
 	  AT(cfg.adapters) },
 	{ "fault", 0, "OPTIONS", "faults of ports of kind fault (VIADUCT_FAULT)",
@@ -192,6 +195,7 @@ int vd_options_defaults(struct vd_options *o)
 	o->cfg.db_bits = (uint32_t)u_cfg_uint(U_CFG_DOORBELLS);
 	o->cfg.spads = (uint32_t)u_cfg_uint(U_CFG_SCRATCHPADS);
 	o->cfg.port_kind = u_cfg_str(U_CFG_PORT);
+	o->cfg.profiles = u_cfg_str(U_CFG_PROFILES);
 	o->cfg.adapters = u_cfg_str(U_CFG_ADAPTERS);
 	o->topology_text = u_cfg_str(U_CFG_TOPOLOGY);
 	o->cfg.relay_threads = (uint32_t)u_cfg_uint(U_CFG_RELAY_THREADS);

@@ -92,6 +92,16 @@ int port_decorate(struct port *p, const char *kind, const char *fault_options, u
 int port_kind_check(const char *kind);
 
 /**
+ * port_kind_profile() - name another profile in a kind of ports.
+ * @kind:	 with the decorator `model`, such as "emu+model" or "emu+fault+model:gen3x8:1000".
+ * @profile:	 the name of the profile that takes the place of the model's; its dilation stays.
+ *
+ * Return: 0; -EINVAL when @kind is none or has no model, when there is no such profile, or when it does not allow
+ * the dilation.  Logs nothing.
+ */
+int port_kind_profile(const char *kind, const char *profile, char out[PORT_KIND_MAX]);
+
+/**
  * port_ops_check() - is a table of operations complete?
  *
  * For back ends and decorators, when they make a port.  All operations but slice_end, slice_share,

@@ -16,6 +16,7 @@
 #include "u_log.h"
 
 #define MODEL_SEGMENT "model "
+#define MODEL_WORD "+model"
 
 /*
  * Adds one decorator from the text that its export_view() wrote: "strict seed=N", "fault seed=N [options]",
@@ -184,6 +185,27 @@ int port_kind_check(const char *kind)
 		if (!word_ok(word))
 			return -EINVAL;
 	}
+	return 0;
+}
+
+int port_kind_profile(const char *kind, const char *profile, char out[PORT_KIND_MAX])
+{
+	const char *model = strstr(kind, MODEL_WORD);
+	const char *end, *dilation;
+	char made[PORT_KIND_MAX];
+	int n;
+
+	if (model == NULL || profile[0] == '\0' || port_kind_check(kind) != 0)
+		return -EINVAL;
+	end = strchrnul(model + 1, '+');
+	dilation = model + strlen(MODEL_WORD);
+	if (dilation < end) /* a colon, and the profile that is replaced */
+		dilation += 1 + strcspn(dilation + 1, ":+");
+	n = snprintf(made, sizeof(made), "%.*s" MODEL_WORD ":%s%s", (int)(model - kind), kind,
+		     profile, dilation);
+	if (n >= (int)sizeof(made) || strpbrk(profile, ":+") != NULL || port_kind_check(made) != 0)
+		return -EINVAL;
+	memcpy(out, made, sizeof(made));
 	return 0;
 }
 

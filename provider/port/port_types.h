@@ -11,7 +11,7 @@
 #include "u_out.h"
 
 #define PORT_NAME_MAX 16
-#define PORT_KIND_MAX 32
+#define PORT_KIND_MAX 48 /* the name of a kind with its NUL, as port_decorate() takes it */
 #define PORT_DB_MAX 32	 /* doorbell bits that a port can have; 16 by default */
 #define PORT_SPAD_MAX 64 /* scratchpads that a port can have; 8 by default */
 #define PORT_PER_HOST 8	 /* ports of one host, `self` included */

@@ -351,9 +351,9 @@ TEST(FaultOptions, BadOnesAreRefused)
 
 TEST(Decorate, KindsNameTheirDecorators)
 {
-	for (const char *bad :
-	     { "", "strict", "emu+", "emu+model:gen9", "emu+model:gen3x8:0", "emu+models", "cdev",
-	       "emu+strict+", "emu++strict", "emu+strict+fault+strict+fault+strict+fault" }) {
+	for (const char *bad : { "", "strict", "emu+", "emu+model:gen9", "emu+model:gen3x8:0",
+				 "emu+models", "cdev", "emu+strict+", "emu++strict",
+				 "emu+strict+fault+strict+fault+strict+fault+strict" }) {
 		Rig rig({ "self", "emu", false });
 		struct port *out = nullptr;
 

@@ -89,26 +89,95 @@ TEST(ModelBusy, WorkInTurnIsNotPaidTwice)
 	EXPECT_EQ(model_busy_until(INT64_MAX, 900, 100, 50), 1000);
 }
 
+/* The GB/s that large stores have on a link of this profile. */
+static double rate(const struct port_model_profile *p)
+{
+	return static_cast<double>(p->line_rate) * 1048576 /
+	       static_cast<double>(model_wire_bytes(p, 1048576)) / 1e9;
+}
+
 TEST(ModelProfile, Gen3x8CarriesWhatItSays)
 {
 	const struct port_model_profile *p = port_model_profile_find("gen3x8");
 
 	ASSERT_NE(p, nullptr);
-	double gb = static_cast<double>(p->line_rate) * 1048576 /
-		    static_cast<double>(model_wire_bytes(p, 1048576)) / 1e9;
-
-	EXPECT_NEAR(gb, 6.4, 0.05);
+	EXPECT_NEAR(rate(p), 6.4, 0.05);
 	EXPECT_EQ(port_model_profile_find("gen3"), nullptr);
 	EXPECT_EQ(port_model_profile_find(""), nullptr);
 }
 
+TEST(ModelProfile, PublishedAdaptersCarryWhatWasPublished)
+{
+	const struct {
+		const char *name;
+		double gb;
+		uint32_t latency_ns;
+	} published[] = { { "gen3x8", 6.4, 530 },	  { "pex8733", 3.5, 530 },
+			  { "pex8749", 2.6, 530 },	  { "pxh810", 6.4, 540 },
+			  { "cpu-ntb", 6.4, 290 },	  { "rcar-s4", 0.583 / 8, 530 },
+			  { "rcar-s4-2q", 1.16 / 8, 530 } };
+	char names[PORT_MODEL_NAMES_MAX];
+	std::string all;
+
+	for (const auto &want : published) {
+		const struct port_model_profile *p = port_model_profile_find(want.name);
+
+		ASSERT_NE(p, nullptr) << want.name;
+		EXPECT_NEAR(rate(p), want.gb, want.gb / 1000) << want.name;
+		EXPECT_EQ(p->latency_ns, want.latency_ns) << want.name;
+		all += (all.empty() ? "" : ", ") + std::string(want.name);
+	}
+	EXPECT_EQ(all, port_model_profile_names(names));
+}
+
+TEST(ModelProfile, DifferOnlyByWhatWasPublished)
+{
+	const struct port_model_profile *base = port_model_profile_find("gen3x8");
+
+	for (const char *name :
+	     { "pex8733", "pex8749", "pxh810", "cpu-ntb", "rcar-s4", "rcar-s4-2q" }) {
+		struct port_model_profile same = *port_model_profile_find(name);
+
+		EXPECT_EQ(same.payload_bytes, base->payload_bytes) << name;
+		EXPECT_EQ(same.packet_bytes, base->packet_bytes) << name;
+		EXPECT_EQ(same.posted_bytes, base->posted_bytes) << name;
+		EXPECT_EQ(same.register_write_ns, base->register_write_ns) << name;
+		EXPECT_EQ(same.register_read_ns, base->register_read_ns) << name;
+		EXPECT_EQ(same.interrupt_ns, base->interrupt_ns) << name;
+		EXPECT_EQ(same.dma_setup_ns, base->dma_setup_ns) << name;
+		EXPECT_EQ(same.copy_rate, base->copy_rate) << name;
+	}
+}
+
+/* 4 bytes over a bridge inside of the processor: published is a round trip of less than 600 ns. */
+TEST(ModelProfile, FourBytesCrossAProcessorsBridgeInLessThan300Ns)
+{
+	struct model_time t = { port_model_profile_find("cpu-ntb"), 1 };
+
+	EXPECT_LT(model_lands_at(&t, model_send_ns(&t, 4)), 300);
+}
+
+TEST(ModelProfile, SlowLinksAllowLessDilation)
+{
+	const struct port_model_profile *slow = port_model_profile_find("rcar-s4");
+	uint32_t most = port_model_dilation_max(slow);
+	struct model_time t = { slow, most }, more = { slow, most + 1 };
+
+	EXPECT_EQ(port_model_dilation_max(port_model_profile_find("gen3x8")),
+		  PORT_MODEL_DILATION_MAX);
+	EXPECT_LE(model_send_ns(&t, MODEL_PIECE), MODEL_PIECE_NS_MAX);
+	EXPECT_GT(model_send_ns(&more, MODEL_PIECE), MODEL_PIECE_NS_MAX - more.dilation);
+	EXPECT_EQ(port_model_check(("rcar-s4:" + std::to_string(most)).c_str()), 0);
+	EXPECT_EQ(port_model_check(("rcar-s4:" + std::to_string(most + 1)).c_str()), -EINVAL);
+}
+
 TEST(ModelOptions, NameAProfileAndADilation)
 {
-	for (const char *good : { "", "gen3x8", "gen3x8:1", "gen3x8:100000" })
+	for (const char *good : { "", "gen3x8", "gen3x8:1", "gen3x8:100000", "rcar-s4-2q" })
 		EXPECT_EQ(port_model_check(good), 0) << good;
 	for (const char *bad :
-	     { ":", "gen3x8:", "gen3x8:0", "gen3x8:-1", "gen3x8:100001", "gen3x8:1x", "gen3x8:1:1",
-	       "gen4x8", " gen3x8", "gen3x8:99999999999999999999999999" })
+	     { ":", ":7", "gen3x8:", "gen3x8:0", "gen3x8:-1", "gen3x8:100001", "gen3x8:1x",
+	       "gen3x8:1:1", "gen4x8", " gen3x8", "gen3x8:99999999999999999999999999" })
 		EXPECT_EQ(port_model_check(bad), -EINVAL) << bad;
 }
 
@@ -120,6 +189,33 @@ TEST(ModelKind, IsCheckedWithItsOptions)
 	for (const char *bad : { "", "model", "emu+", "emu+model:gen3x8:x", "emu+strict:1", "emux",
 				 "emu+model+", "emu+models" })
 		EXPECT_EQ(port_kind_check(bad), -EINVAL) << bad;
+}
+
+TEST(ModelKind, TakesAnotherProfile)
+{
+	const struct {
+		const char *kind, *profile, *made;
+	} cases[] = { { "emu+model", "pex8733", "emu+model:pex8733" },
+		      { "emu+model:", "pex8733", "emu+model:pex8733" },
+		      { "emu+model:gen3x8", "pex8733", "emu+model:pex8733" },
+		      { "emu+model:gen3x8:7", "pex8733", "emu+model:pex8733:7" },
+		      { "emu+model:gen3x8:1000+fault", "rcar-s4", "emu+model:rcar-s4:1000+fault" },
+		      { "emu+strict+fault+model:gen3x8:1000", "rcar-s4-2q",
+			"emu+strict+fault+model:rcar-s4-2q:1000" } };
+	char out[PORT_KIND_MAX];
+
+	for (const auto &c : cases) {
+		ASSERT_EQ(port_kind_profile(c.kind, c.profile, out), 0) << c.kind;
+		EXPECT_STREQ(out, c.made);
+	}
+	strcpy(out, "as before");
+	for (const char *bad : { "", "emu", "emu+strict", "model", "emu+models", "emu+model:gen4x8",
+				 "emu+model:gen3x8:0", "emu+model:gen3x8:100000" })
+		EXPECT_EQ(port_kind_profile(bad, "rcar-s4", out), -EINVAL) << bad;
+	for (const char *bad : { "", "gen4x8", "pex8733:1", "pex8733+fault", " pex8733",
+				 "a-profile-whose-name-is-longer-than-the-room-for-kinds" })
+		EXPECT_EQ(port_kind_profile("emu+model", bad, out), -EINVAL) << bad;
+	EXPECT_STREQ(out, "as before");
 }
 
 /* So slow that a test sees what is still under way. */
@@ -224,6 +320,7 @@ TEST(Model, ViewsTellTheirProfileAndDilation)
 	EXPECT_NE(std::string(text).find("| model profile=gen3x8 dilation=7"), std::string::npos);
 	EXPECT_EQ(nfds, 2u);
 	EXPECT_EQ(port_model_profile(rig.user[0]), port_model_profile_find("gen3x8"));
+	EXPECT_EQ(port_model_dilation(rig.user[0]), 7u);
 	EXPECT_STREQ(rig.user[0]->limits.kind, "emu+model");
 	before = open_fds();
 	for (const char *bad :
@@ -247,6 +344,7 @@ TEST(Model, PortsWithoutOneChargeNothing)
 	char b[8] = "two";
 
 	EXPECT_EQ(port_model_profile(rig.user[0]), nullptr);
+	EXPECT_EQ(port_model_dilation(rig.user[0]), 1u);
 	port_model_spend(rig.user[0], INT64_MAX);
 	port_model_copy(rig.user[0], b, a, sizeof(a));
 	EXPECT_STREQ(b, "one");

@@ -55,7 +55,8 @@ def point(experiment, raw=None, baseline=None, ours=None, shmem=None, **what):
 
 class Plan(unittest.TestCase):
     def places(self, points):
-        return [(p.experiment, p.hosts, p.threads, p.bytes, p.links, p.hops, p.algorithm) for p in points]
+        return [(p.experiment, p.hosts, p.threads, p.bytes, p.links, p.hops, p.algorithm, p.first)
+                for p in points]
 
     def test_rows_are_distinct(self):
         for points in (plan.quick(), plan.full()):
@@ -75,6 +76,16 @@ class Plan(unittest.TestCase):
         self.assertEqual({p.hosts for p in of['E3']}, {3, 4, 5})
         self.assertEqual({(p.hosts, p.algorithm) for p in of['barrier']},
                          {(h, a) for h in range(3, 9) for a in ('dissemination', 'tree', 'ring')})
+
+    def test_the_mixed_ring_is_the_published_one(self):
+        """Host 0 has an 8733 and an 8749, host 1 two 8749, host 2 an 8749 and an 8733."""
+        points = [p for p in plan.full() if p.experiment == 'mixed' and p.bytes == plan.MIB]
+        self.assertEqual({(*p.ends, p.adapter, p.published) for p in points},
+                         {(0, 1, 'pex8749', 2.6), (1, 0, 'pex8749', 2.6), (1, 2, 'pex8749', 2.6),
+                          (2, 1, 'pex8749', 2.6), (2, 0, 'pex8733', 3.5), (0, 2, 'pex8733', 3.5)})
+        self.assertEqual({p.published for p in plan.full() if p.bytes != plan.MIB and p.experiment == 'mixed'},
+                         {None})
+        self.assertEqual(run.profiles_of_ring(plan.ADAPTERS), '0-1=pex8749,1-2=pex8749,2-0=pex8733')
 
     def test_messages_of_a_barrier(self):
         self.assertEqual([plan.messages('dissemination', n) for n in (2, 3, 4, 5, 8)], [1, 2, 2, 3, 3])
@@ -101,6 +112,12 @@ class Conclusions(unittest.TestCase):
         for size, shmem, holds in ((65536, 6.1, True), (65536, 6.0, False), (1 << 20, 6.22, True),
                                    (1 << 20, 6.19, False)):
             points = [point('E1', 6.4, shmem=shmem, bytes=size)]
+            self.assertEqual(list(self.verdicts(points).values()), [holds])
+
+    def test_shares_of_what_was_published(self):
+        for first, ours, holds in ((0, 2.55, True), (0, 2.5, False), (4, 3.45, True), (4, 2.6, False)):
+            points = [point('mixed', ours=ours, bytes=plan.MIB, first=first),
+                      point('mixed', ours=0.1, bytes=4 * plan.MIB, first=first)]
             self.assertEqual(list(self.verdicts(points).values()), [holds])
 
     def test_what_a_hop_adds(self):
@@ -135,6 +152,12 @@ class Conclusions(unittest.TestCase):
                             for a, v in (('tree', 3), ('ring', 9))], 'barrier')
         self.assertEqual(lines[-1].split(), ['3', '20', '3', '9'])
         self.assertEqual(show.table([], 'E1'), [])
+        lines = show.table([point('mixed', 2.6, None, 2.5, bytes=size, first=first) for size, first in
+                            ((65536, 0), (1 << 20, 4), (4 << 20, 5))], 'mixed')
+        self.assertEqual([line.split() for line in lines[3:]],
+                         [['0>1', 'pex8749', '64K', '-', '2.6', '-', '2.5'],
+                          ['2>0', 'pex8733', '1M', 'up', 'to', '3.5', '2.6', '-', '2.5'],
+                          ['2>1', 'pex8749', '4M', 'collapses', '2.6', '-', '2.5']])
 
 
 class Output(unittest.TestCase):
@@ -153,12 +176,13 @@ class Output(unittest.TestCase):
         points = [plan.Point('E1', 3, 1, 4096), plan.Point('E2', 3, 1, 4096, links=2),
                   plan.Point('E3', 3, 2, 4096, unit='us'), plan.Point('E4', 3, 2, 4096),
                   plan.Point('hop', 3, 1, 64, unit='us'),
-                  plan.Point('barrier', 3, 1, 0, algorithm='ring', unit='us')]
+                  plan.Point('barrier', 3, 1, 0, algorithm='ring', unit='us'),
+                  plan.Point('mixed', 3, 1, 1 << 20, first=4)]
         _, out, document = self.measure(points)
         self.assertEqual((document['schema'], document['schema_version']), ('viaduct.ring', 1))
         self.assertIs(document['quick'], True)
         self.assertEqual([r['experiment'] for r in document['rows']],
-                         ['E1', 'E2', 'E3', 'E4', 'hop', 'barrier'], out)
+                         ['E1', 'E2', 'E3', 'E4', 'hop', 'barrier', 'mixed'], out)
         for row in document['rows']:
             self.assertEqual(list(row)[:len(KEYS)], KEYS)
             for side in plan.HAS.get(row['experiment'], plan.SIDES):
@@ -167,6 +191,12 @@ class Output(unittest.TestCase):
             self.assertIn(row['unit'], ('GB/s', 'us'))
         self.assertEqual(document['rows'][1]['links'], 2)
         self.assertEqual(document['rows'][5]['algorithm'], 'ring')
+        mixed = document['rows'][6]
+        self.assertEqual([mixed[key] for key in ('from', 'to', 'adapter', 'published')],
+                         [2, 0, 'pex8733', 3.5])
+        self.assertIn('2>0  pex8733     1M    up to 3.5', out)
+        # A busy machine makes it slower, never faster.
+        self.assertLess(mixed['raw'], 3.6)
         split = document['rows'][0]['split']
         self.assertEqual(sorted(split), ['address_setup_ns', 'data_ns', 'doorbell_wait_ns',
                                          'interrupt_ns', 'metadata_ns'])
@@ -225,7 +255,12 @@ class Usage(unittest.TestCase):
     def test_the_programs_refuse_what_makes_no_sense(self):
         for name, argv in (('ring_port', ['--hosts', 2]), ('ring_port', ['--bytes', 100]),
                            ('ring_port', ['--experiment', 'E5']), ('ring_port', ['--links', 7]),
-                           ('ring_port', ['--profile', 'gen9']), ('ring_port', ['--dilation', 0]),
+                           ('ring_port', ['--profile', 'gen9']),
+                           ('ring_port', ['--profile', 'gen3x8,pex8733']),
+                           ('ring_port', ['--profile', 'gen3x8,,pxh810']),
+                           ('ring_port', ['--first', 6]), ('ring_vipl', ['--first', 6]),
+                           ('ring_port', ['--profile', 'rcar-s4', '--dilation', 2000]),
+                           ('ring_port', ['--dilation', 0]),
                            ('ring_port', ['--threads', '1x']), ('ring_port', ['more']),
                            ('ring_port', ['--experiment', 'barrier']),
                            ('ring_vipl', ['more']), ('ring_vipl', ['--hops', 0]),

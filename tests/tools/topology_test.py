@@ -123,6 +123,20 @@ class Options(unittest.TestCase):
             with self.subTest(args=args):
                 self.refused(2, texts, *args)
 
+    def test_profiles(self):
+        model = ['--hosts', '3', '--port', 'emu+model', '--profiles']
+        for args, texts in (
+                ([*model, '0-1'], ['--profiles 0-1: LINK=PROFILE expected, as in 0-1=pex8733']),
+                ([*model, '0-1=pex'], ['no such profile', 'gen3x8, pex8733, pex8749, pxh810']),
+                ([*model, '0-3=pex8733'], ['hosts 0 and 3 of this fabric of 3 are not joined']),
+                ([*model, '0.up=pex8733'], ['host 0 has no port up; it has left, right']),
+                ([*model, '0-1=pex8733,1.left=pex8749'], ['port left of host 1 has a profile already']),
+                (['--profiles', '0-1=pex8733'], ['ports of kind emu have no model', 'emu+model'])):
+            with self.subTest(args=args):
+                self.refused(2, texts, *args)
+        self.refused(1, ['VIADUCT_PROFILES: 0-1=pex:', 'no such profile'], VIADUCT_PORT='emu+model',
+                     VIADUCT_PROFILES='0-1=pex')
+
     def test_variables(self):
         for env, texts in (
                 ({'VIADUCT_TOPOLOGY': 'star'}, ['VIADUCT_TOPOLOGY', 'not known', 'unset']),
@@ -364,6 +378,51 @@ class Shapes(unittest.TestCase):
             self.assertEqual((route['way_count'], len(route['ways'])), (20, 8))
             self.assertEqual(len({tuple(h['host'] for h in path) for path in route['ways']}), 8)
             self.assertIn('  more_ways: 12 as short\n', net.vi_info('--explain', 'host15'))
+
+
+class Profiles(unittest.TestCase):
+    """Links of one fabric imitate different adapters."""
+    MIXED = '0-1=pex8749,1.right=cpu-ntb,2.left=pxh810,2-0=pex8733'
+    SHOWN = {(0, 'left'): 'pex8733', (0, 'right'): 'pex8749', (1, 'left'): 'pex8749',
+             (1, 'right'): 'cpu-ntb', (2, 'left'): 'pxh810', (2, 'right'): 'pex8733'}
+
+    def shown(self, net):
+        status = json.loads(net.vi_fabric('status', '--json'))
+        ports = {(host['id'], port['name']): port for host in status['hosts'] for port in host['ports']}
+        self.assertEqual({p['dilation'] for p in ports.values() if 'profile' in p}, {2})
+        return {end: port['profile'] for end, port in ports.items() if 'profile' in port}
+
+    def check(self, *args, **env):
+        with Net('--hosts', '3', *args, **env) as net:
+            self.assertEqual(self.shown(net), self.SHOWN)
+            self.assertRegex(net.vi_fabric('status'), r'port right .* profile cpu-ntb:2\n')
+            self.assertIn('profiles: left pex8733:2, right pex8749:2\n', net.vi_info())
+            net.vi_fabric('stop', 'host1')
+            net.vi_fabric('start', 'host1')
+            self.assertEqual(self.shown(net), self.SHOWN)
+            done = run('vi_lat', '-q', '--hosts', 'host1,host2', '--verify', '--sizes', '1,5000',
+                       '--iters', '20', '--format', 'json', env=net.env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_by_options(self):
+        self.check('--port', 'emu+model:gen3x8:2', '--profiles', self.MIXED)
+
+    def test_by_variables(self):
+        self.check(VIADUCT_PORT='emu+model:gen3x8:2', VIADUCT_PROFILES=self.MIXED)
+
+    def test_a_link_that_is_not_named_has_the_profile_of_the_kind(self):
+        with Net('--hosts', '2', '--port', 'emu+model:pxh810:2') as net:
+            self.assertEqual(set(self.shown(net).values()), {'pxh810'})
+
+    def test_ports_without_a_model_have_none(self):
+        with Net('--hosts', '2') as net:
+            self.assertNotIn('profile', net.vi_fabric('status'))
+            self.assertNotIn('profile', net.vi_info())
+
+    def test_a_fabric_of_one_host_that_a_program_starts_has_no_links(self):
+        done = run('vi_info', env=environment(f'topo{os.getpid()}-{next(numbers)}', VIADUCT_AGENT=AGENT,
+                                              VIADUCT_PROFILES='0-1=pex8733'))
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 class Threads(unittest.TestCase):

@@ -213,6 +213,18 @@ static void print_relay(struct json_object *host)
 	       fab_text(relay, "bytes"), fab_text(relay, "dropped"), fab_text(relay, "refused"));
 }
 
+/* Prints which adapter the model of a port imitates, as in the kind of ports; nothing for one without a model. */
+static void print_profile(struct json_object *port)
+{
+	const char *dilation = fab_text(port, "dilation");
+
+	if (!json_object_object_get_ex(port, "profile", NULL))
+		return;
+	printf(" profile %s", fab_text(port, "profile"));
+	if (strcmp(dilation, "1") != 0)
+		printf(":%s", dilation);
+}
+
 /* Prints a host.  Returns true if its agent answers and all its links are up. */
 static bool print_host(struct json_object *host)
 {
@@ -228,10 +240,12 @@ static bool print_host(struct json_object *host)
 	for (i = 0; i < n; i++) {
 		port = json_object_array_get_idx(ports, i);
 		up = up && strcmp(fab_text(port, "link"), "up") == 0;
-		printf("  port %-6s %-12s link %-4s peer %-3s window %s of %s bytes used\n",
+		printf("  port %-6s %-12s link %-4s peer %-3s window %s of %s bytes used",
 		       fab_text(port, "name"), fab_text(port, "kind"), fab_text(port, "link"),
 		       fab_text(port, "peer"), fab_text(port, "window_used"),
 		       fab_text(port, "window_bytes"));
+		print_profile(port);
+		putchar('\n');
 	}
 	clients = array_of(host, "clients", &n);
 	for (i = 0; i < n; i++) {

@@ -136,6 +136,25 @@ static void print_medium(json_object *ports)
 		printf("medium: %s\n", kind);
 }
 
+/* The adapters that models of this host's ports imitate, as in the kind of ports. */
+static void print_profiles(json_object *ports)
+{
+	size_t i, n = ports ? json_object_array_length(ports) : 0, shown = 0;
+	json_object *port;
+
+	for (i = 0; i < n; i++) {
+		port = json_object_array_get_idx(ports, i);
+		if (!json_object_object_get(port, "profile"))
+			continue;
+		printf("%s %s %s", shown++ ? "," : "profiles:", info_text(port, "name"),
+		       info_text(port, "profile"));
+		if (info_int(port, "dilation") != 1)
+			printf(":%lld", (long long)info_int(port, "dilation"));
+	}
+	if (shown)
+		putchar('\n');
+}
+
 /* The other hosts that can be reached, in one line, and a line for each that cannot. */
 static void print_reach(json_object *hosts, const char *own)
 {
@@ -179,6 +198,7 @@ void info_print_summary(json_object *all)
 	putchar('\n');
 	print_size(fabric, info_array(topology, "links"));
 	print_medium(info_array(all, "ports"));
+	print_profiles(info_array(all, "ports"));
 	print_own(fabric, nic);
 	print_reach(info_array(all, "hosts"), info_text(fabric, "host"));
 	print_silent(info_array(topology, "hosts"));

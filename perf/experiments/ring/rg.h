@@ -37,8 +37,11 @@ struct rg_fabric {
 	struct rg_host host[RG_HOSTS_MAX];
 };
 
-/* Starts `hosts` hosts, each with ports of this kind.  0, or -errno after printing the reason. */
-int rg_fabric_open(struct rg_fabric *f, unsigned int hosts, const char *kind);
+/*
+ * Starts `hosts` hosts; kinds[i] is that of both ports of the link to the right of host i.  0, or -errno after printing
+ * the reason.
+ */
+int rg_fabric_open(struct rg_fabric *f, unsigned int hosts, const char (*kinds)[PORT_KIND_MAX]);
 void rg_fabric_close(struct rg_fabric *f);
 
 /* ---- rg_lane.c: one direction of one link ---- */
@@ -136,12 +139,13 @@ void rg_release(struct rg_lane *l, unsigned int slot);
 
 struct rg_task {
 	const char *experiment;
-	const char *profile;
+	const char *profile; /* one for all links, or one for each, with commas between */
 	bool baseline;
 	bool show; /* the profile is to be printed only */
 	unsigned int hosts;
 	unsigned int threads;
 	unsigned int links;
+	unsigned int first; /* E1, E2: number of the first of them */
 	uint64_t bytes;
 	uint64_t count; /* transfers of each sender, puts of each caller */
 	unsigned int dilation;

@@ -28,14 +28,14 @@ static int port_open(struct rg_host *h, const char *name, uint32_t index, const 
 	return err;
 }
 
-static int host_open(struct rg_host *h, const char *kind)
+static int host_open(struct rg_host *h, const char *left, const char *right)
 {
 	int err = port_emu_host_create(&h->emu);
 
 	if (err == 0)
-		err = port_open(h, "left", 1, kind, &h->left);
+		err = port_open(h, "left", 1, left, &h->left);
 	if (err == 0)
-		err = port_open(h, "right", 2, kind, &h->right);
+		err = port_open(h, "right", 2, right, &h->right);
 	return err;
 }
 
@@ -77,19 +77,19 @@ static int join(struct port *a, struct port *b)
 	return err;
 }
 
-int rg_fabric_open(struct rg_fabric *f, unsigned int hosts, const char *kind)
+int rg_fabric_open(struct rg_fabric *f, unsigned int hosts, const char (*kinds)[PORT_KIND_MAX])
 {
 	int err = 0;
 
 	memset(f, 0, sizeof(*f));
 	f->hosts = hosts;
 	for (unsigned int i = 0; i < hosts && err == 0; i++)
-		err = host_open(&f->host[i], kind);
+		err = host_open(&f->host[i], kinds[(i + hosts - 1) % hosts], kinds[i]);
 	for (unsigned int i = 0; i < hosts && err == 0; i++)
 		err = join(f->host[i].right, f->host[(i + 1) % hosts].left);
 	if (err != 0) {
 		ring_print_error("a ring of %u hosts with ports %s did not come up: %s", hosts,
-				 kind, strerror(-err));
+				 kinds[0], strerror(-err));
 		rg_fabric_close(f);
 	}
 	return err;

@@ -27,7 +27,14 @@ static const struct u_option options[] = {
 	  AT(bytes), .min = 64, .max = RG_BYTES_MAX, .step = 64 },
 	{ "count", 0, "N", "messages of each sender (default: 4)", AT(count), .min = 1,
 	  .max = 1000000 },
-	{ "profile", 0, "NAME", "of the links (default: gen3x8)", AT(profile) },
+	{ "profile", 0, "NAME",
+	  "of the links, or NAME,NAME,... for each, that between hosts\n"
+	  "0 and 1 first (default: gen3x8)",
+	  AT(profile) },
+	{ "first", 0, "N",
+	  "E1, E2: number of the first link: 2 H is from host H to the\n"
+	  "right, 2 H + 1 to the left (default: 0)",
+	  AT(first), .max = RG_LANES_MAX - 1 },
 	{ "dilation", 0, "N", "how many times slower than the profile (default: 1000)",
 	  AT(dilation), .min = 1, .max = PORT_MODEL_DILATION_MAX },
 	{ "show-profile", 0, NULL, "print the profile and end", AT(show) },
@@ -43,26 +50,72 @@ static const struct u_option_tool tool = {
 	.options = options,
 };
 
+/*
+ * Returns the profile of the link to the right of a host.  NULL: the option has neither one name nor as many as there
+ * are hosts, or this one is no profile.
+ */
+static const struct port_model_profile *profile_of(const struct rg_task *t, unsigned int host)
+{
+	const char *at = t->profile;
+	char name[PORT_KIND_MAX];
+	unsigned int commas = 0;
+	size_t n;
+
+	for (const char *c = at; *c != '\0'; c++)
+		commas += *c == ',';
+	if (commas != 0 && commas + 1 != t->hosts)
+		return NULL;
+	for (unsigned int i = 0; i < host && commas != 0; i++)
+		at = strchr(at, ',') + 1;
+	n = strcspn(at, ",");
+	if (n >= sizeof(name))
+		return NULL;
+	memcpy(name, at, n);
+	name[n] = '\0';
+	return port_model_profile_find(name);
+}
+
+/* Does the option name profiles of all links that allow the dilation?  U_OPTION_GO_ON, or the exit status. */
+static int check_profiles(const struct rg_task *t)
+{
+	char names[PORT_MODEL_NAMES_MAX];
+
+	for (unsigned int i = 0; i < t->hosts; i++) {
+		const struct port_model_profile *p = profile_of(t, i);
+
+		if (p == NULL)
+			return u_option_refuse(
+				&tool,
+				"--profile '%.40s' is not one of %s, or %u of them with commas between",
+				t->profile, port_model_profile_names(names), t->hosts);
+		if (t->dilation > port_model_dilation_max(p))
+			return u_option_refuse(&tool, "--dilation %u: %s allows up to %u",
+					       t->dilation, p->name, port_model_dilation_max(p));
+	}
+	return U_OPTION_GO_ON;
+}
+
 static int parse(struct rg_task *t, int argc, char **argv)
 {
 	int rc = u_option_parse(&tool, argc, argv, t);
 
 	if (rc != U_OPTION_GO_ON)
 		return rc;
-	if (port_model_profile_find(t->profile) == NULL)
-		return u_option_refuse(&tool, "--profile '%.40s' is not gen3x8", t->profile);
-	if (t->links > 2 * t->hosts)
-		return u_option_refuse(&tool, "--links %u: %u hosts have %u, use --hosts", t->links,
-				       t->hosts, 2 * t->hosts);
+	rc = check_profiles(t);
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	if (t->links + t->first > 2 * t->hosts)
+		return u_option_refuse(&tool,
+				       "--links %u from %u on: %u hosts have %u, use --hosts",
+				       t->links, t->first, t->hosts, 2 * t->hosts);
 	if (strcmp(t->experiment, "barrier") == 0 && !t->baseline)
 		return u_option_refuse(&tool, "--experiment barrier is of the published protocol: "
 					      "add --baseline");
 	return U_OPTION_GO_ON;
 }
 
-static void show_profile(const char *name)
+static void show_profile(const struct port_model_profile *p)
 {
-	const struct port_model_profile *p = port_model_profile_find(name);
 	json_object *o = json_object_new_object();
 
 	json_object_object_add(o, "name", json_object_new_string(p->name));
@@ -112,11 +165,13 @@ static void print_result(const struct rg_task *t, const struct rg_result *r)
 static int measure(struct rg_task *t, struct rg_result *r)
 {
 	struct rg_fabric f;
-	char kind[64];
+	char kinds[RG_HOSTS_MAX][PORT_KIND_MAX];
 	int err;
 
-	snprintf(kind, sizeof(kind), "emu+model:%s:%u", t->profile, t->dilation);
-	err = rg_fabric_open(&f, t->hosts, kind);
+	for (unsigned int i = 0; i < t->hosts; i++)
+		snprintf(kinds[i], sizeof(kinds[i]), "emu+model:%s:%u", profile_of(t, i)->name,
+			 t->dilation);
+	err = rg_fabric_open(&f, t->hosts, kinds);
 	if (err != 0)
 		return err;
 	if (strcmp(t->experiment, "E4") == 0 && !t->baseline)
@@ -149,7 +204,7 @@ int main(int argc, char **argv)
 	if (rc != U_OPTION_GO_ON)
 		return rc;
 	if (t.show) {
-		show_profile(t.profile);
+		show_profile(profile_of(&t, 0));
 		return 0;
 	}
 	prctl(PR_SET_TIMERSLACK, 1UL); /* inherited by all threads: sleeps end when they should */

@@ -175,7 +175,9 @@ int rg_rate(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out)
 
 	pthread_barrier_init(&start, NULL, t->links + 1);
 	for (; err == 0 && open < t->links; open++) {
-		err = lane_ports(f, t->links == f->hosts ? 2 * open : open, &from, &to);
+		err = lane_ports(f,
+				 t->links == f->hosts && t->first == 0 ? 2 * open : t->first + open,
+				 &from, &to);
 		if (err == 0)
 			err = stream_open(&s[open], t, from, to, &start);
 		if (err != 0)

@@ -26,6 +26,7 @@ struct rv_task {
 	unsigned int hosts;
 	unsigned int threads; /* transfer threads of the agents; only reported */
 	unsigned int links;
+	unsigned int first; /* E1, E2: number of the first of them */
 	unsigned int hops;
 	uint64_t bytes;
 	uint64_t count;

@@ -25,6 +25,10 @@ static const struct u_option options[] = {
 	  AT(threads), .min = 1, .max = 64 },
 	{ "links", 0, "N", "E1, E2: links in use at once (default: 1)", AT(links), .min = 1,
 	  .max = 2 * RV_HOSTS_MAX },
+	{ "first", 0, "N",
+	  "E1, E2: number of the first link: 2 H is from host H to the\n"
+	  "right, 2 H + 1 to the left (default: 0)",
+	  AT(first), .max = 2 * RV_HOSTS_MAX - 1 },
 	{ "hops", 0, "N", "hop: links between the two hosts (default: 1)", AT(hops), .min = 1,
 	  .max = RV_HOSTS_MAX - 1 },
 	{ "bytes", 0, "N", "of a message, 64 to 4194304 (default: 65536)", AT(bytes), .min = 64,
@@ -77,9 +81,9 @@ int main(int argc, char **argv)
 	int rc = u_option_parse(&tool, argc, argv, &t);
 
 	t.experiment = experiments[t.number];
-	if (rc == U_OPTION_GO_ON && t.links > 2 * t.hosts)
-		rc = u_option_refuse(&tool, "--links %u: %u hosts have %u, use --hosts", t.links,
-				     t.hosts, 2 * t.hosts);
+	if (rc == U_OPTION_GO_ON && t.links + t.first > 2 * t.hosts)
+		rc = u_option_refuse(&tool, "--links %u from %u on: %u hosts have %u, use --hosts",
+				     t.links, t.first, t.hosts, 2 * t.hosts);
 	if (rc != U_OPTION_GO_ON)
 		return rc;
 	prctl(PR_SET_TIMERSLACK, 1UL); /* inherited by all threads: sleeps end when they should */

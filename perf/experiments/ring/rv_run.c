@@ -202,7 +202,7 @@ int rv_rate(const struct rv_task *t, struct rv_result *out)
 	for (unsigned int i = 0; i < t->hosts && err == 0; i++)
 		err = rv_host_move(&hosts[i], nap_of(t, 64));
 	for (unsigned int i = 0; i < t->links && err == 0; i++)
-		err = stream_open(&s[i], t, hosts, i, &start);
+		err = stream_open(&s[i], t, hosts, t->first + i, &start);
 	if (err == 0)
 		err = streams_run(s, t, out);
 	for (unsigned int i = 0; s != NULL && i < t->links; i++)

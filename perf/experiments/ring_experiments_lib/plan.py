@@ -7,7 +7,12 @@ MIB = 1024 * KIB
 HOP_HOSTS = 8  # a ring in which four hops are a shortest path
 SIDES = ("raw", "baseline", "ours", "shmem")
 ALGORITHMS = ("dissemination", "tree", "ring")  # of barriers
-HAS = {"hop": ("raw", "baseline", "ours"), "barrier": ("baseline", "shmem")}  # else all sides
+HAS = {"hop": ("raw", "baseline", "ours"), "barrier": ("baseline", "shmem"),
+       "mixed": ("raw", "baseline", "ours")}  # else all sides
+# The published ring of three hosts: adapters of the links to the right of each, and their rates, at most.
+ADAPTERS = ("pex8749", "pex8749", "pex8733")
+PUBLISHED = {"pex8733": 3.5, "pex8749": 2.6}
+PUBLISHED_UP_TO = MIB  # above it the published rates collapse, without a figure
 
 
 @dataclass
@@ -20,6 +25,7 @@ class Point:
     links: int = 1
     hops: int = 1
     algorithm: str = ""
+    first: int = 0  # mixed: the direction of a link, as the programs number them
     unit: str = "GB/s"
     values: dict = field(default_factory=dict)
     split: dict = field(default_factory=dict)
@@ -35,9 +41,27 @@ class Point:
             row["hops"] = self.hops
         if self.experiment == "barrier":
             row["algorithm"] = self.algorithm
+        if self.experiment == "mixed":
+            row.update({"from": self.ends[0], "to": self.ends[1], "adapter": self.adapter,
+                        "published": self.published})
         if self.split:
             row["split"] = self.split
         return row
+
+    @property
+    def ends(self):
+        host = self.first // 2
+        return host, (host + (1 if self.first % 2 == 0 else self.hosts - 1)) % self.hosts
+
+    @property
+    def adapter(self):
+        here, there = self.ends
+        return ADAPTERS[here if self.first % 2 == 0 else there]
+
+    @property
+    def published(self):
+        """The study's rate of that link; None: it has none for this size."""
+        return PUBLISHED[self.adapter] if self.bytes == PUBLISHED_UP_TO else None
 
     @property
     def sides(self):
@@ -67,8 +91,8 @@ def dilation(point):
         return 1000 if point.hops == 1 else 10000
     if point.experiment == "barrier":
         return 2000
-    if point.experiment in ("E1", "E2"):
-        return 1000
+    if point.experiment in ("E1", "E2", "mixed"):
+        return 1000 if point.bytes <= MIB else 250
     return 2000 if point.bytes <= 16 * KIB else 500
 
 
@@ -85,7 +109,7 @@ def count(experiment, side, size, hosts):
 
 def rounds(point, thinned):
     """Short measurements are made three times, for the median."""
-    return 3 if point.experiment in (("hop",) if thinned else ("E1", "E2", "hop")) else 1
+    return 3 if point.experiment in (("hop",) if thinned else ("E1", "E2", "hop", "mixed")) else 1
 
 
 def messages(algorithm, hosts):
@@ -99,6 +123,8 @@ def full():
                for links in (1, 2, 6) for size in sizes(KIB, 512 * KIB)]
     points += loaded((3, 4, 5), (1, 2, 4, 8), sizes(4 * KIB, MIB, 4))
     points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2, 3, 4)]
+    points += [Point("mixed", 3, 1, size, first=first)
+               for size in (64 * KIB, MIB, 4 * MIB) for first in range(6)]
     return points + barriers(range(3, HOP_HOSTS + 1))
 
 
@@ -106,6 +132,7 @@ def quick():
     points = [Point("E1", 3, 1, size) for size in (KIB, 64 * KIB, MIB)]
     points += [Point("E2", 3, 1, 64 * KIB, links=links) for links in (1, 2, 6)]
     points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2)]
+    points += [Point("mixed", 3, 1, MIB, first=first) for first in (0, 4)]
     points += loaded((3, 5), (1, 2), (64 * KIB,))
     return points + barriers((3,))
 

@@ -10,7 +10,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  the backend comes first
 
 LOOKS = {"raw": ("raw link", "#444444", ":"), "baseline": ("published protocol", "#1f5fa8", "--"),
-         "ours": ("Viaduct", "#c8102e", "-"), "shmem": ("OpenSHMEM", "#2e8b3d", "-.")}
+         "ours": ("Viaduct", "#c8102e", "-"), "shmem": ("OpenSHMEM", "#2e8b3d", "-."),
+         "published": ("published, at most", "#b8860b", "none")}
 MARKERS = "osD^vP"
 PANEL = (5.6, 3.8)
 
@@ -25,7 +26,8 @@ def size_name(size):
 def groups(rows, experiment):
     """The keys of a line of a picture, and of a panel."""
     return {"E1": ((), ()), "E2": ((), ("links",)), "E3": (("threads",), ("hosts",)),
-            "E4": (("threads",), ()), "hop": ((), ()), "barrier": (("algorithm",), ())}[experiment]
+            "E4": (("threads",), ()), "hop": ((), ()), "barrier": (("algorithm",), ()),
+            "mixed": ((), ("adapter",))}[experiment]
 
 
 def value_of(row, names):
@@ -50,7 +52,7 @@ def draw(axes, rows, lines, across):
             if not points:
                 continue
             name = label_of(label, side, lines, group)
-            axes.plot(*zip(*points), line, color=colour, marker=MARKERS[i], markersize=4,
+            axes.plot(*zip(*points), linestyle=line, color=colour, marker=MARKERS[i], markersize=4,
                       linewidth=1.3, alpha=1 - 0.15 * i, label=name)
 
 
@@ -59,7 +61,10 @@ def dress(axes, rows, across):
     if across == "bytes":
         axes.set_xscale("log", base=2)
         axes.set_xticks(values, [size_name(v) for v in values])
-        axes.set_yscale("log")
+        if rows[0]["experiment"] == "mixed":  # within a decade
+            axes.set_ylim(bottom=0)
+        else:
+            axes.set_yscale("log")
     else:
         axes.set_xticks(values)
         axes.set_ylim(bottom=0)
@@ -69,8 +74,23 @@ def dress(axes, rows, across):
     axes.set_ylabel(rows[0]["unit"].replace("us", "µs"))
 
 
+def means(rows):
+    """One row for each adapter and size: links with one adapter have one line."""
+    made = []
+    for key in sorted({(r["adapter"], r["bytes"]) for r in rows}):
+        same = [r for r in rows if (r["adapter"], r["bytes"]) == key]
+        row = dict(same[0])
+        for side in LOOKS:
+            values = [r[side] for r in same if r.get(side) is not None]
+            row[side] = sum(values) / len(values) if values else None
+        made.append(row)
+    return made
+
+
 def picture(rows, experiment, path):
     mine = [r for r in rows if r["experiment"] == experiment]
+    if experiment == "mixed":
+        mine = means(mine)
     if not any(r.get(side) is not None for r in mine for side in LOOKS):
         return False
     lines, panels = groups(mine, experiment)
@@ -99,7 +119,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         document = json.load(file)
     os.makedirs(sys.argv[2], exist_ok=True)
-    for experiment in ("E1", "E2", "E3", "E4", "hop", "barrier"):
+    for experiment in ("E1", "E2", "E3", "E4", "hop", "mixed", "barrier"):
         path = os.path.join(sys.argv[2], f"ring-{experiment.lower()}.png")
         if picture(document["rows"], experiment, path):
             print(path)

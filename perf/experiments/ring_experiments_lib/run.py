@@ -24,6 +24,11 @@ class NoSuch(Failed):
     """A measurement that failed, with the reason."""
 
 
+def profiles_of_ring(adapters):
+    """As vi_fabric has it: an adapter for both ends of each link."""
+    return ",".join(f"{host}-{(host + 1) % len(adapters)}={name}" for host, name in enumerate(adapters))
+
+
 @dataclass
 class Bench:
     build: Path
@@ -32,7 +37,7 @@ class Bench:
     deadline: float = float("inf")
     post_ns: int = 0
     put_ns: int = 0  # of OpenSHMEM
-    fabric: tuple = None  # what is up: hosts, kind, threads
+    fabric: tuple = None  # what is up: hosts, kind, threads, profiles of links
     env: dict = field(default_factory=dict)
     echoes: dict = field(default_factory=dict)  # raw turnarounds, which threads do not change
     loads: dict = field(default_factory=dict)   # E3 and E4 come from the same run
@@ -58,17 +63,18 @@ class Bench:
 
     # ---- fabrics ----
 
-    def bring_up(self, hosts, kind="emu", threads=1):
+    def bring_up(self, hosts, kind="emu", threads=1, profiles=""):
         """
         The agents poll: as the model is slower than an adapter, they would otherwise sleep where
         on an adapter they would still poll.
         """
-        if self.fabric == (hosts, kind, threads):
+        if self.fabric == (hosts, kind, threads, profiles):
             return
         self.take_down()
         self.run("tools/vi_fabric", "up", "--hosts", hosts, "--port", kind, "--window", "1T",
+                 "--profiles", profiles,
                  env={"VIADUCT_RELAY_THREADS": str(threads), "VIADUCT_RELAY_WAIT": "poll"})
-        self.fabric = (hosts, kind, threads)
+        self.fabric = (hosts, kind, threads, profiles)
 
     def take_down(self):
         if self.fabric is not None:
@@ -96,17 +102,23 @@ class Bench:
         self.put_ns = max(1, round(self.job(2, "--experiment", "cost", "--dilation", 1)["value"]))
 
     def port(self, point, baseline, experiment=None):
-        argv = ["--experiment", experiment or point.experiment, "--hosts", min(point.hosts, 8),
+        mixed = point.experiment == "mixed"
+        argv = ["--experiment", experiment or ("E1" if mixed else point.experiment), "--hosts",
+                min(point.hosts, 8), "--first", point.first,
                 "--threads", point.threads, "--links", point.links, "--bytes", max(point.bytes, 64),
                 "--count", plan.count(point.experiment, "baseline" if baseline else "raw",
                                       point.bytes, point.hosts),
-                "--profile", self.profile, "--dilation", self.dilation(point)]
+                "--profile", ",".join(plan.ADAPTERS) if mixed else self.profile,
+                "--dilation", self.dilation(point)]
         return json.loads(self.run(PORT, *argv, *(["--baseline"] if baseline else [])))
 
     def vipl(self, point):
         slower = self.dilation(point)
-        self.bring_up(point.hosts, f"emu+model:{self.profile}:{slower}", point.threads)
-        argv = ["--experiment", point.experiment, "--hosts", point.hosts,
+        mixed = point.experiment == "mixed"
+        self.bring_up(point.hosts, f"emu+model:{self.profile}:{slower}", point.threads,
+                      profiles_of_ring(plan.ADAPTERS) if mixed else "")
+        argv = ["--experiment", "E1" if mixed else point.experiment, "--hosts", point.hosts,
+                "--first", point.first,
                 "--threads", point.threads, "--links", point.links, "--hops", point.hops,
                 "--bytes", point.bytes, "--dilation", slower, "--post-ns", self.post_ns,
                 "--count", plan.count(point.experiment, "ours", point.bytes, point.hosts)]

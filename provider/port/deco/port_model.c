@@ -286,20 +286,28 @@ static int sealed_page(int *fd_out)
 	return err;
 }
 
-/* Finds the profile, and reads the dilation, 1 to PORT_MODEL_DILATION_MAX; NULL: 1.  False: there is none. */
+uint32_t port_model_dilation_max(const struct port_model_profile *profile)
+{
+	return model_dilation_max(profile, PORT_MODEL_DILATION_MAX);
+}
+
+/* Finds the profile, and reads the dilation, 1 to the greatest that it allows; NULL: 1.  False: there is none. */
 static bool time_parse(const char *name, const char *dilation, struct model_time *out)
 {
+	const struct port_model_profile *profile = port_model_profile_find(name);
 	char *end = NULL;
 	unsigned long factor = 1;
 
+	if (profile == NULL)
+		return false;
 	if (dilation != NULL) {
 		factor = *dilation >= '0' && *dilation <= '9' ? strtoul(dilation, &end, 10) : 0;
-		if (factor == 0 || factor > PORT_MODEL_DILATION_MAX || *end != '\0')
+		if (factor == 0 || factor > port_model_dilation_max(profile) || *end != '\0')
 			return false;
 	}
 	out->dilation = (uint32_t)factor;
-	out->profile = port_model_profile_find(name);
-	return out->profile != NULL;
+	out->profile = profile;
+	return true;
 }
 
 /* Parses PROFILE or PROFILE:DILATION; "" is gen3x8.  False: they are malformed or unknown. */
@@ -326,15 +334,16 @@ int port_model_check(const char *options)
 
 int port_model_wrap(struct port *inner, const char *options, struct port **out)
 {
+	char names[PORT_MODEL_NAMES_MAX];
 	struct model_time time;
 	struct model *m;
 	int err = port_ops_check(&model_ops);
 
 	if (err == 0 && !options_parse(options, &time)) {
 		u_error("port",
-			"a model PROFILE[:DILATION] was sought, \"%s\" is none; use gen3x8 or "
-			"gen3x8:N with N up to %u",
-			options, PORT_MODEL_DILATION_MAX);
+			"a model PROFILE[:DILATION] was sought, \"%s\" is none; use one of %s, with a "
+			"dilation of up to %u, less on slow links",
+			options, port_model_profile_names(names), PORT_MODEL_DILATION_MAX);
 		return -EINVAL;
 	}
 	if (err == 0)
@@ -391,6 +400,13 @@ const struct port_model_profile *port_model_profile(struct port *p)
 	const struct model_time *t = time_of(p);
 
 	return t != NULL ? t->profile : NULL;
+}
+
+uint32_t port_model_dilation(struct port *p)
+{
+	const struct model_time *t = time_of(p);
+
+	return t != NULL ? t->dilation : 1;
 }
 
 int64_t port_model_now_ns(struct port *p)

@@ -29,7 +29,7 @@
 #include "port.h"
 #include "port_model_profiles.h"
 
-#define PORT_MODEL_DILATION_MAX 100000u
+#define PORT_MODEL_DILATION_MAX 100000u /* of any profile; see port_model_dilation_max() */
 
 /*
  * Wraps `inner`; takes ownership on success.  `options`: "", "PROFILE" or
@@ -39,6 +39,8 @@
 int port_model_wrap(struct port *inner, const char *options, struct port **out);
 /* Are these valid options of a model?  0 or -EINVAL; logs nothing. */
 int port_model_check(const char *options);
+/* Returns the greatest dilation that a profile may have: slow links allow less. */
+uint32_t port_model_dilation_max(const struct port_model_profile *profile);
 
 /*
  * Makes a client's model, from the segment of view text that the agent's port wrote and the descriptor that
@@ -53,6 +55,8 @@ int port_model_attach(struct port *inner, const char *segment, int fd, struct po
  * make it busy as long as that takes.
  */
 const struct port_model_profile *port_model_profile(struct port *p);
+/* Returns the dilation of the port's model; 1 without one. */
+uint32_t port_model_dilation(struct port *p);
 int64_t port_model_now_ns(struct port *p);
 void port_model_spend(struct port *p, int64_t ns);
 void port_model_copy(struct port *p, void *dst, const void *src, size_t n);

@@ -12,8 +12,7 @@
 #include "u_base.h"
 #include "u_out.h"
 
-#define MODEL_PIECE 4096u /* a longer store is queued, and lands, in pieces */
-#define MODEL_ITEMS 256u  /* under way from one process over one port; a power of two */
+#define MODEL_ITEMS 256u /* under way from one process over one port; a power of two */
 
 enum model_kind { MODEL_STORE, MODEL_SPAD, MODEL_RING };
 

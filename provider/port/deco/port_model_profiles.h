@@ -23,4 +23,9 @@ struct port_model_profile {
 /* Returns the profile of that name, or NULL. */
 const struct port_model_profile *port_model_profile_find(const char *name);
 
+#define PORT_MODEL_NAMES_MAX 128
+
+/* Writes the names of all profiles, with commas between, and returns `text`. */
+const char *port_model_profile_names(char text[PORT_MODEL_NAMES_MAX]);
+
 #endif

@@ -11,6 +11,9 @@
 
 /* No correct sender is so far ahead of its link; a value that says so is garbage. */
 #define MODEL_BACKLOG_MAX INT64_C(10000000000)
+/* The most time that a piece of a store may take on the link, so that a hundred senders can queue for it. */
+#define MODEL_PIECE_NS_MAX (MODEL_BACKLOG_MAX / 100)
+#define MODEL_PIECE 4096u /* a longer store is queued, and lands, in pieces */
 
 /* The state of one port that all processes of a host share. */
 struct model_link {
@@ -46,6 +49,15 @@ static inline int64_t model_bytes_ns(const struct model_time *t, uint64_t wire)
 static inline int64_t model_send_ns(const struct model_time *t, uint64_t n)
 {
 	return model_bytes_ns(t, model_wire_bytes(t->profile, n));
+}
+
+/* Returns the greatest dilation of a profile, at most `most`: its pieces take no longer than MODEL_PIECE_NS_MAX. */
+static inline uint32_t model_dilation_max(const struct port_model_profile *p, uint32_t most)
+{
+	const struct model_time t = { p, 1 };
+	int64_t max = MODEL_PIECE_NS_MAX / (model_send_ns(&t, MODEL_PIECE) + 1);
+
+	return max < most ? (uint32_t)max : most;
 }
 
 /* Returns how long one processor takes to copy so many bytes. */

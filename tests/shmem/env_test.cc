@@ -48,7 +48,7 @@ struct Variables : testing::Test {
 		for (const char *v :
 		     { "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE",
 		       "XT_SYMMETRIC_HEAP_SIZE", "SHMEM_VIADUCT_BARRIER", "SHMEM_VIADUCT_REDUCE",
-		       "SHMEM_DEBUG", "SMA_DEBUG" })
+		       "SHMEM_DEBUG", "SMA_DEBUG", "SHMEM_VIADUCT_HEAP_MAX" })
 			unsetenv(v);
 	}
 	void TearDown() override { SetUp(); }
@@ -81,6 +81,25 @@ TEST_F(Variables, TheNewerNameCounts)
 	setenv("SHMEM_SYMMETRIC_SIZE", "2m", 1);
 	ASSERT_EQ(osh_env_read(error), 0);
 	EXPECT_EQ(osh_env.heap_bytes, 2u << 20);
+}
+
+TEST_F(Variables, TheBoundOfTheHeap)
+{
+	setenv("SHMEM_SYMMETRIC_SIZE", "2m", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.heap_max, 16u << 20) << "eight times the size";
+	setenv("SHMEM_VIADUCT_HEAP_MAX", "5m", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.heap_max, 5u << 20);
+	for (const char *less : { "0", "1m", "2m" }) {
+		setenv("SHMEM_VIADUCT_HEAP_MAX", less, 1);
+		ASSERT_EQ(osh_env_read(error), 0);
+		EXPECT_EQ(osh_env.heap_max, 2u << 20) << less;
+	}
+	setenv("SHMEM_VIADUCT_HEAP_MAX", "plenty", 1);
+	EXPECT_NE(osh_env_read(error), 0);
+	EXPECT_NE(std::string(error).find("SHMEM_VIADUCT_HEAP_MAX is \"plenty\""),
+		  std::string::npos);
 }
 
 TEST_F(Variables, NamesOfOtherLibrariesCountLast)

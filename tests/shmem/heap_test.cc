@@ -4,6 +4,7 @@
 
 #include <map>
 #include <random>
+#include <vector>
 
 extern "C" {
 #include "osh_heap.h"
@@ -66,6 +67,88 @@ TEST(Heap, AlignmentsUpToAMebibyte)
 		ASSERT_NE(at, OSH_HEAP_NONE) << a;
 		EXPECT_EQ(at % a, 0u);
 	}
+}
+
+TEST(Heap, ARegionThatIsAddedHasBlocksOfItsOwn)
+{
+	constexpr size_t kSize = 4096, kNext = 1 << 20;
+	Heap heap(kSize);
+
+	ASSERT_EQ(osh_heap_alloc(heap.h, kSize, 64), 0u);
+	ASSERT_TRUE(osh_heap_make_room(heap.h, kNext + 2 * kSize));
+	EXPECT_EQ(osh_heap_total(heap.h), kSize) << "only made room";
+	EXPECT_EQ(osh_heap_alloc(heap.h, 64, 64), OSH_HEAP_NONE);
+	osh_heap_add(heap.h, kNext, 2 * kSize);
+	EXPECT_EQ(osh_heap_end(heap.h), kNext + 2 * kSize);
+	EXPECT_EQ(osh_heap_total(heap.h), 3 * kSize);
+	EXPECT_EQ(osh_heap_longest(heap.h), 2 * kSize);
+	EXPECT_EQ(osh_heap_alloc(heap.h, 2 * kSize + 1, 64), OSH_HEAP_NONE);
+	EXPECT_EQ(osh_heap_alloc(heap.h, 2 * kSize, 64), kNext);
+	EXPECT_TRUE(osh_heap_inside(heap.h, kNext, 2 * kSize));
+	EXPECT_FALSE(osh_heap_inside(heap.h, kSize, 1)) << "between the regions";
+	EXPECT_FALSE(osh_heap_free(heap.h, kSize));
+	EXPECT_EQ(osh_heap_used(heap.h), 3 * kSize);
+}
+
+TEST(Heap, RegionsThatTouchAreNotJoined)
+{
+	constexpr size_t kSize = 4096;
+	Heap heap(kSize);
+
+	for (size_t at = kSize; at < 4 * kSize; at += kSize) {
+		ASSERT_TRUE(osh_heap_make_room(heap.h, at + kSize));
+		osh_heap_add(heap.h, at, kSize);
+	}
+	for (size_t i = 0; i < 4; i++)
+		EXPECT_NE(osh_heap_alloc(heap.h, kSize, 64), OSH_HEAP_NONE);
+	EXPECT_EQ(osh_heap_alloc(heap.h, 64, 64), OSH_HEAP_NONE);
+	for (size_t at : { 2, 1, 3, 0 })
+		EXPECT_TRUE(osh_heap_free(heap.h, at * kSize));
+	EXPECT_EQ(osh_heap_longest(heap.h), kSize);
+	EXPECT_EQ(osh_heap_alloc(heap.h, kSize + 64, 64), OSH_HEAP_NONE);
+	size_t a = osh_heap_alloc(heap.h, 64, 64);
+	EXPECT_FALSE(osh_heap_resize(heap.h, a, kSize + 64));
+	EXPECT_TRUE(osh_heap_resize(heap.h, a, kSize));
+}
+
+TEST(Heap, HeapsThatGrewAlikeGiveEqualOffsets)
+{
+	constexpr size_t kMore = 1 << 18;
+	Heap a(1 << 16), b(1 << 16);
+	std::mt19937 random(7);
+	std::vector<size_t> held;
+	size_t grown = 0;
+
+	for (int i = 0; i < 20000; i++) {
+		if (!held.empty() && random() % 3 == 0) {
+			size_t k = random() % held.size();
+
+			EXPECT_TRUE(osh_heap_free(a.h, held[k]));
+			EXPECT_TRUE(osh_heap_free(b.h, held[k]));
+			held.erase(held.begin() + static_cast<long>(k));
+			continue;
+		}
+		size_t n = 1 + random() % 20000, align = size_t(64) << random() % 6;
+		size_t at = osh_heap_alloc(a.h, n, align);
+
+		ASSERT_EQ(osh_heap_alloc(b.h, n, align), at);
+		if (at != OSH_HEAP_NONE) {
+			ASSERT_EQ(at % align, 0u);
+			held.push_back(at);
+		} else if (grown++ < 6) {
+			for (struct osh_heap *h : { a.h, b.h }) {
+				size_t end = osh_heap_end(h);
+
+				ASSERT_TRUE(osh_heap_make_room(h, end + 65536 + kMore));
+				osh_heap_add(h, end + 65536, kMore);
+			}
+		}
+	}
+	EXPECT_GE(grown, 6u);
+	for (size_t at : held)
+		EXPECT_TRUE(osh_heap_free(a.h, at));
+	EXPECT_EQ(osh_heap_used(a.h), 0u);
+	EXPECT_EQ(osh_heap_longest(a.h), kMore);
 }
 
 TEST(Heap, APieceGrowsWhereThereIsRoom)

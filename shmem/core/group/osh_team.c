@@ -127,6 +127,9 @@ int osh_teams_open(void)
 		pes[i] = i;
 	osh_world = first_team(pes, osh_pe.n, osh_pe.me);
 	osh_setup_team = first_team(pes, osh_pe.n, osh_pe.me);
+	/* Before the first block whose length may differ, so that its offset is equal in all PEs. */
+	osh_pe.extents_at = osh_heap_alloc(teams.internal_heap, sizeof(struct osh_extent_table),
+					   OSH_CACHE_LINE);
 	for (int i = 0; i < osh_pe.n; i++) {
 		if (i == osh_pe.me)
 			me = near;
@@ -135,7 +138,9 @@ int osh_teams_open(void)
 	}
 	osh_shared = first_team(pes, near, me);
 	free(pes);
-	return osh_world == NULL || osh_setup_team == NULL || osh_shared == NULL ? -1 : 0;
+	if (osh_world == NULL || osh_setup_team == NULL || osh_shared == NULL)
+		return -1;
+	return osh_pe.extents_at == OSH_HEAP_NONE ? -1 : 0;
 }
 
 void osh_team_end_contexts(struct osh_team *team)

@@ -281,18 +281,20 @@ int osh_addr_accessible(const void *addr, int pe)
 	if (pe < 0 || pe >= osh_pe.n)
 		return 0;
 	s = osh_segment_of(addr, 1, &offset);
-	if (s == OSH_HEAP)
-		return offset >= osh_pe.internal_bytes;
-	return osh_is_data(s) && osh_pe.peers[pe].same_program;
+	if (osh_is_data(s))
+		return osh_pe.peers[pe].same_program;
+	return s != OSH_SEGMENTS && (s != OSH_HEAP || offset >= osh_pe.internal_bytes);
 }
 
 void *osh_ptr(const void *addr, int pe)
 {
 	size_t offset = 0;
+	uint8_t *base;
 
-	if (!osh_addr_accessible(addr, pe) || !osh_map("shmem_ptr", pe))
+	if (!osh_addr_accessible(addr, pe))
 		return NULL;
-	return osh_pe.peers[pe].at[osh_segment_of(addr, 1, &offset)] + offset;
+	base = osh_map_segment("shmem_ptr", pe, osh_segment_of(addr, 1, &offset));
+	return base == NULL ? NULL : base + offset;
 }
 
 void *osh_team_ptr(struct osh_team *team, const void *addr, int pe)

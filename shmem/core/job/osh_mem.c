@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Collective allocation: all PEs make the same calls, so each finds the same offset by itself, and the
- * barrier that the specification asks for is all that they exchange.
+ * barrier that the specification asks for is all that they exchange, unless the heap has to grow.
  */
 #include <string.h>
 
 #include "osh_barrier.h"
 #include "osh_blocks.h"
 #include "osh_check.h"
+#include "osh_env.h"
+#include "osh_grow.h"
 #include "osh_heap.h"
 #include "osh_mem.h"
 
@@ -28,9 +30,23 @@ static OSH_COLD void exhausted(const char *fn, size_t n)
 		return;
 	told = true;
 	osh_blocks_count(&used, &all, &longest);
-	osh_warn("%s: %zu byte%s not fit into the symmetric heap: %zu of its %zu are in use, the "
-		 "longest free block has %zu; raise SHMEM_SYMMETRIC_SIZE",
-		 fn, n, n == 1 ? " does" : "s do", used, all, longest);
+	osh_warn(
+		"%s: %zu byte%s not fit into the symmetric heap: %zu of its %zu are in use, the "
+		"longest free block has %zu, and it may grow to %zu; raise SHMEM_SYMMETRIC_SIZE or "
+		"SHMEM_VIADUCT_HEAP_MAX",
+		fn, n, n == 1 ? " does" : "s do", used, all, longest, osh_env.heap_max);
+}
+
+/* Allocates n bytes, in a heap that grows if need be; it is a barrier only if it grows. NULL, at all PEs: no room. */
+static void *find_room(const char *fn, size_t n, size_t alignment)
+{
+	void *p = osh_blocks_alloc(n, alignment);
+
+	if (p == NULL && osh_grow(fn, n, alignment))
+		p = osh_blocks_alloc(n, alignment);
+	if (p == NULL)
+		exhausted(fn, n);
+	return p;
 }
 
 /* Allocates, and is a barrier, also where there is no room; n = 0 returns NULL without one. `zero`: clears it. */
@@ -42,10 +58,8 @@ static void *allocate(const char *fn, size_t alignment, size_t n, bool zero)
 	if (n == 0)
 		return NULL;
 	osh_check(fn, osh_world, NULL, n, 0);
-	p = osh_blocks_alloc(n, alignment);
-	if (p == NULL)
-		exhausted(fn, n);
-	else if (zero)
+	p = find_room(fn, n, alignment);
+	if (p != NULL && zero)
 		memset(p, 0, n);
 	osh_barrier_all(fn);
 	return p;
@@ -96,17 +110,15 @@ void osh_free(const char *fn, void *p)
 }
 
 /*
- * Moves the content to a new place, and frees the old one, in this PE alone and without a barrier; NULL: there is no
- * room, and the old one stays.
+ * Moves the content to a new place, and frees the old one; a barrier only if the heap has to grow. NULL, at all PEs:
+ * there is no room, and the old one stays.
  */
 static void *move(const char *fn, void *p, size_t old, size_t n)
 {
-	void *to = osh_blocks_alloc(n, OSH_HEAP_UNIT);
+	void *to = find_room(fn, n, OSH_HEAP_UNIT);
 
-	if (to == NULL) {
-		exhausted(fn, n);
+	if (to == NULL)
 		return NULL;
-	}
 	memcpy(to, p, osh_min(old, n));
 	osh_blocks_free(p);
 	return to;

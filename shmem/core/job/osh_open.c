@@ -7,6 +7,7 @@
 #include "osh_accept.h"
 #include "osh_env.h"
 #include "osh_globals.h"
+#include "osh_grow.h"
 #include "osh_limit.h"
 #include "osh_map.h"
 #include "osh_open.h"
@@ -18,8 +19,8 @@
 
 /* What each PE tells the others. */
 struct peer_info {
-	uint64_t base[OSH_SEGMENTS], len[OSH_SEGMENTS], program;
-	VIP_MEM_HANDLE handle[OSH_SEGMENTS];
+	uint64_t base[OSH_EXTENT], len[OSH_EXTENT], heap_max, program;
+	VIP_MEM_HANDLE handle[OSH_EXTENT];
 	bool apart; /* nobody can map the variables */
 	uint16_t host_len;
 	uint8_t host[22];
@@ -183,7 +184,7 @@ static void take_peer_info(int pe, const struct peer_info *c, const struct peer_
 	/* To be near is mutual, so that all members of a team choose the same algorithms. */
 	p->near = pe == osh_pe.me || (!c->apart && !mine->apart && is_here(c, mine));
 	p->same_program = c->program == mine->program;
-	for (int s = 0; s < OSH_SEGMENTS; s++) {
+	for (int s = 0; s < OSH_EXTENT; s++) {
 		p->seg[s].base = c->base[s];
 		p->seg[s].handle = c->handle[s];
 	}
@@ -207,17 +208,38 @@ static void say_origins(int pe, const struct peer_info *theirs, const struct pee
 		 first ? pe : osh_pe.me, text[0], first ? osh_pe.me : pe, text[1]);
 }
 
+/* Are heaps alike, and may grow alike? 0, or -1 with a line in `error`. */
+static int check_heap(int pe, const struct peer_info *theirs, const struct peer_info *mine,
+		      char error[BOOT_TEXT_MAX])
+{
+	bool sizes = theirs->len[OSH_HEAP] != mine->len[OSH_HEAP];
+
+	if (!sizes && theirs->heap_max == mine->heap_max)
+		return 0;
+	snprintf(error, BOOT_TEXT_MAX,
+		 "the heap of PE %d %s %llu bytes and this one %s%llu: %s must be equal everywhere",
+		 pe, sizes ? "has" : "may grow to",
+		 (unsigned long long)(sizes ? theirs->len[OSH_HEAP] : theirs->heap_max),
+		 sizes ? "" : "to ",
+		 (unsigned long long)(sizes ? mine->len[OSH_HEAP] : mine->heap_max),
+		 sizes ? "SHMEM_SYMMETRIC_SIZE" : "SHMEM_VIADUCT_HEAP_MAX");
+	return -1;
+}
+
 /*
  * Tells all PEs of this one, which has its segments by then, and learns of them; all PEs call it. Sets
  * `oversubscribed`, too. 0; or -1 with a line: the job has ended, or they do not fit together.
  */
 static int exchange(char error[BOOT_TEXT_MAX])
 {
-	struct peer_info mine = { .program = own.globals.id, .apart = own.apart }, *all;
+	struct peer_info mine = { .heap_max = osh_env.heap_max,
+				  .program = own.globals.id,
+				  .apart = own.apart },
+			 *all;
 	struct u_processors_crowd crowd;
 	int rc = -1;
 
-	for (int s = 0; s < OSH_SEGMENTS; s++) {
+	for (int s = 0; s < OSH_EXTENT; s++) {
 		mine.base[s] = (uintptr_t)osh_pe.seg[s].base;
 		mine.len[s] = osh_pe.seg[s].len;
 		mine.handle[s] = osh_pe.seg[s].handle;
@@ -244,16 +266,9 @@ static int exchange(char error[BOOT_TEXT_MAX])
 		}
 		take_peer_info(pe, &all[pe], &mine);
 		u_processors_crowd_add(&crowd, &all[pe].processors);
-		if (all[pe].len[OSH_HEAP] != mine.len[OSH_HEAP]) {
-			snprintf(
-				error, BOOT_TEXT_MAX,
-				"the heap of PE %d has %llu bytes and this one %zu: SHMEM_SYMMETRIC_SIZE "
-				"must be equal everywhere",
-				pe, (unsigned long long)all[pe].len[OSH_HEAP],
-				osh_pe.seg[OSH_HEAP].len);
-			rc = -1;
+		rc = check_heap(pe, &all[pe], &mine, error);
+		if (rc != 0)
 			goto out;
-		}
 	}
 	osh_pe.oversubscribed = u_processors_crowd_is(&crowd);
 out:
@@ -315,6 +330,7 @@ void osh_close(void)
 	osh_accept_end();
 	osh_map_end();
 	release_data();
+	osh_grow_end();
 	if (heap->len > 0)
 		VipxFreeMem(osh_pe.nic, own.heap, heap->handle);
 	if (osh_pe.nic != NULL)

@@ -27,11 +27,29 @@ bool osh_blocks_are_open(void)
 	return blocks.heap != NULL;
 }
 
-/* The offset of an address in the program's part; an address before it gives one that is too large for any block. */
+/* The offset of an address in the program's part; any other address gives one that is too large for any block. */
 static size_t offset_of(const void *p)
 {
-	return (size_t)((uintptr_t)p - (uintptr_t)osh_pe.seg[OSH_HEAP].base) -
-	       osh_pe.internal_bytes;
+	size_t offset;
+	int s = osh_segment_of(p, 1, &offset);
+
+	if (s == OSH_HEAP)
+		return offset - osh_pe.internal_bytes;
+	if (s >= OSH_EXTENT && s < OSH_SEGMENTS)
+		return osh_pe.extent[s - OSH_EXTENT].start + offset;
+	return OSH_HEAP_NONE;
+}
+
+/* The address of an offset that the heap gave. */
+static void *address_of(size_t offset)
+{
+	int k = osh_extents();
+
+	while (k > 0 && offset < osh_pe.extent[k - 1].start)
+		k--;
+	if (k == 0)
+		return osh_pe.seg[OSH_HEAP].base + osh_pe.internal_bytes + offset;
+	return osh_pe.seg[OSH_EXTENT + k - 1].base + (offset - osh_pe.extent[k - 1].start);
 }
 
 void *osh_blocks_alloc(size_t n, size_t alignment)
@@ -41,8 +59,7 @@ void *osh_blocks_alloc(size_t n, size_t alignment)
 	pthread_mutex_lock(&blocks.lock);
 	offset = osh_heap_alloc(blocks.heap, n, alignment);
 	pthread_mutex_unlock(&blocks.lock);
-	return offset == OSH_HEAP_NONE ? NULL
-				       : osh_pe.seg[OSH_HEAP].base + osh_pe.internal_bytes + offset;
+	return offset == OSH_HEAP_NONE ? NULL : address_of(offset);
 }
 
 size_t osh_blocks_length(const void *p)
@@ -86,7 +103,44 @@ void osh_blocks_count(size_t *used, size_t *all, size_t *longest)
 {
 	pthread_mutex_lock(&blocks.lock);
 	*used = osh_heap_used(blocks.heap);
+	*all = osh_heap_total(blocks.heap);
 	*longest = osh_heap_longest(blocks.heap);
 	pthread_mutex_unlock(&blocks.lock);
-	*all = osh_pe.seg[OSH_HEAP].len - osh_pe.internal_bytes;
+}
+
+bool osh_blocks_make_room(size_t end)
+{
+	bool made;
+
+	pthread_mutex_lock(&blocks.lock);
+	made = osh_heap_make_room(blocks.heap, end);
+	pthread_mutex_unlock(&blocks.lock);
+	return made;
+}
+
+void osh_blocks_add(size_t at, size_t bytes)
+{
+	pthread_mutex_lock(&blocks.lock);
+	osh_heap_add(blocks.heap, at, bytes);
+	pthread_mutex_unlock(&blocks.lock);
+}
+
+size_t osh_blocks_end(void)
+{
+	size_t end;
+
+	pthread_mutex_lock(&blocks.lock);
+	end = osh_heap_end(blocks.heap);
+	pthread_mutex_unlock(&blocks.lock);
+	return end;
+}
+
+size_t osh_blocks_total(void)
+{
+	size_t total;
+
+	pthread_mutex_lock(&blocks.lock);
+	total = osh_heap_total(blocks.heap);
+	pthread_mutex_unlock(&blocks.lock);
+	return total;
 }

@@ -21,6 +21,14 @@ void osh_blocks_free(void *p);
 bool osh_blocks_resize(void *p, size_t n);
 /* Are all of these bytes in one block that is in use? */
 bool osh_blocks_have(const void *addr, size_t n);
+/*
+ * For the growth of the heap: osh_heap_make_room() and osh_heap_add(), osh_heap_end() and osh_heap_total() of the
+ * program's part.  An extent that is added has its entry in osh_pe, and counts there.
+ */
+bool osh_blocks_make_room(size_t end);
+void osh_blocks_add(size_t at, size_t bytes);
+size_t osh_blocks_end(void);
+size_t osh_blocks_total(void);
 /* Stores the bytes in use, all bytes of the program's part of the heap, and those of the longest free block. */
 void osh_blocks_count(size_t *used, size_t *all, size_t *longest);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "osh_base.h"
 #include "osh_env.h"
 
 struct osh_env osh_env;
@@ -58,7 +59,15 @@ static const struct variable {
 	  "0",
 	  "1: a program that no launcher started is a job of one PE",
 	  NULL },
+	{ "SHMEM_VIADUCT_HEAP_MAX",
+	  { NULL },
+	  "8 times",
+	  "bytes to which the heap may grow, as SHMEM_SYMMETRIC_SIZE, 8 times that by default; 0: never",
+	  NULL },
 };
+
+#define HEAP_MAX 9 /* the place of the last in the table */
+#define HEAP_TIMES 8
 
 /* The name of variable i that is set, or that of the specification where none is. */
 static const char *name_of(size_t i)
@@ -165,18 +174,37 @@ static int read_choice(size_t i, char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+/* Stores the size that variable i has. 0, or -EINVAL with one line in `error`. */
+static int read_size(size_t i, const char *size, size_t *bytes, char error[BOOT_TEXT_MAX])
+{
+	if (osh_env_size(size, bytes))
+		return 0;
+	snprintf(error, BOOT_TEXT_MAX,
+		 "%s is \"%.64s\"; expected a number and k, m, g or t, such as 512m", name_of(i),
+		 size);
+	return -EINVAL;
+}
+
+/* Reads size and bound of the heap. 0, or -EINVAL with one line in `error`. */
+static int read_heap(char error[BOOT_TEXT_MAX])
+{
+	const char *size = value_of(0), *most = value_of(HEAP_MAX);
+
+	if (read_size(0, size != NULL ? size : variables[0].def, &osh_env.heap_bytes, error) != 0)
+		return -EINVAL;
+	if (most != NULL && read_size(HEAP_MAX, most, &osh_env.heap_max, error) != 0)
+		return -EINVAL;
+	if (most == NULL)
+		osh_env.heap_max = osh_times(osh_env.heap_bytes, HEAP_TIMES);
+	if (osh_env.heap_max < osh_env.heap_bytes)
+		osh_env.heap_max = osh_env.heap_bytes;
+	return 0;
+}
+
 int osh_env_read(char error[BOOT_TEXT_MAX])
 {
-	const char *size = value_of(0);
-
-	if (size == NULL)
-		size = variables[0].def;
-	if (!osh_env_size(size, &osh_env.heap_bytes)) {
-		snprintf(error, BOOT_TEXT_MAX,
-			 "%s is \"%.64s\"; expected a number and k, m, g or t, such as 512m",
-			 name_of(0), size);
+	if (read_heap(error) != 0)
 		return -EINVAL;
-	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		if (variables[i].choice != NULL && read_choice(i, error) != 0)
 			return -EINVAL;

@@ -17,9 +17,10 @@ enum { OSH_REDUCE_FLAT = 1, OSH_REDUCE_ROUNDS, OSH_REDUCE_SHARED, OSH_REDUCE_RIN
 
 struct osh_env {
 	size_t heap_bytes;
-	bool version;				 /* print the version */
-	bool info;				 /* print all variables */
-	bool debug;				 /* check arguments */
+	size_t heap_max; /* what the heap may grow to; at least heap_bytes */
+	bool version;	 /* print the version */
+	bool info;	 /* print all variables */
+	bool debug;	 /* check arguments */
 	int barrier, broadcast, collect, reduce; /* algorithms */
 };
 

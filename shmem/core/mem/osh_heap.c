@@ -20,13 +20,15 @@
 
 struct block {
 	size_t unit, units;	/* where it begins, and its length, in units */
-	uint32_t before, after; /* neighbours by address */
+	uint32_t before, after; /* neighbours by address, in its region */
 	uint32_t prev, next;	/* of a free block, in its class; `next` also of unused entries */
 	bool used;
 };
 
 struct osh_heap {
-	size_t units, used;
+	size_t units;	      /* from the start of the first region to the end of the last */
+	size_t total, used;   /* units of the regions, and of blocks in use */
+	size_t mapped;	      /* units that `begins` has room for */
 	struct block *blocks; /* entry 0 is NIL */
 	uint32_t count, room, spare;
 	uint32_t *begins; /* for each unit: the block in use that begins there, or NIL */
@@ -121,7 +123,7 @@ struct osh_heap *osh_heap_create(size_t bytes)
 
 	if (h == NULL)
 		return NULL;
-	h->units = bytes / OSH_HEAP_UNIT;
+	h->units = h->mapped = bytes / OSH_HEAP_UNIT;
 	h->room = 64;
 	h->count = 1;
 	h->blocks = calloc(h->room, sizeof(*h->blocks));
@@ -133,13 +135,40 @@ struct osh_heap *osh_heap_create(size_t bytes)
 		osh_heap_destroy(h);
 		return NULL;
 	}
-	if (h->units > 0) {
-		uint32_t all = entry_get(h);
-
-		h->blocks[all] = (struct block){ .units = h->units };
-		list_add(h, all);
-	}
+	if (h->units > 0)
+		osh_heap_add(h, 0, bytes);
 	return h;
+}
+
+bool osh_heap_make_room(struct osh_heap *h, size_t end)
+{
+	size_t units = end / OSH_HEAP_UNIT;
+	uint32_t entry, *begins;
+
+	if (units > h->mapped) {
+		begins = mremap(h->begins, (h->mapped + 1) * sizeof(*begins),
+				(units + 1) * sizeof(*begins), MREMAP_MAYMOVE);
+		if (begins == MAP_FAILED)
+			return false;
+		h->begins = begins;
+		h->mapped = units;
+	}
+	entry = entry_get(h);
+	if (entry == NIL)
+		return false;
+	entry_put(h, entry);
+	return true;
+}
+
+void osh_heap_add(struct osh_heap *h, size_t at, size_t bytes)
+{
+	uint32_t all = entry_get(h);
+
+	h->blocks[all] =
+		(struct block){ .unit = at / OSH_HEAP_UNIT, .units = bytes / OSH_HEAP_UNIT };
+	h->units = h->blocks[all].unit + h->blocks[all].units;
+	h->total += h->blocks[all].units;
+	list_add(h, all);
 }
 
 void osh_heap_destroy(struct osh_heap *h)
@@ -147,7 +176,7 @@ void osh_heap_destroy(struct osh_heap *h)
 	if (h == NULL)
 		return;
 	if (h->begins != NULL)
-		munmap(h->begins, (h->units + 1) * sizeof(*h->begins));
+		munmap(h->begins, (h->mapped + 1) * sizeof(*h->begins));
 	free(h->blocks);
 	free(h);
 }
@@ -341,6 +370,16 @@ bool osh_heap_inside(const struct osh_heap *h, size_t offset, size_t bytes)
 	p = &h->blocks[h->begins[unit]];
 	offset -= p->unit * OSH_HEAP_UNIT;
 	return offset < p->units * OSH_HEAP_UNIT && bytes <= p->units * OSH_HEAP_UNIT - offset;
+}
+
+size_t osh_heap_end(const struct osh_heap *h)
+{
+	return h->units * OSH_HEAP_UNIT;
+}
+
+size_t osh_heap_total(const struct osh_heap *h)
+{
+	return h->total * OSH_HEAP_UNIT;
 }
 
 size_t osh_heap_used(const struct osh_heap *h)

@@ -11,6 +11,7 @@
 /* The connections over which memory is mapped. */
 struct mapping {
 	VIP_VI_HANDLE vi;
+	int pe;
 	struct mapping *next;
 };
 
@@ -27,20 +28,37 @@ void osh_map_publish(struct osh_peer *p, int s)
 		atomic_store_explicit(&p->span[s], osh_pe.seg[s].len, memory_order_release);
 }
 
+void osh_map_publish_extent(int pe, int s)
+{
+	/* A: `at` before the span; pairs with osh_extent_near(). */
+	if (!osh_env.debug)
+		atomic_store_explicit(&osh_extent_of(pe, s)->span, osh_pe.seg[s].len,
+				      memory_order_release);
+}
+
 /*
- * Maps segment s of a PE and publishes it, if it can be mapped.  A PE that is stopped does not answer: it is asked
- * again over the same connection, on which mappings of its own may depend.
+ * Maps n bytes of a PE.  One that is stopped does not answer: it is asked again over the same connection, on which
+ * mappings of its own may depend.
  */
+static VIP_RETURN map_remote(VIP_VI_HANDLE vi, const struct osh_remote *r, size_t n, VIP_PVOID *at)
+{
+	int tries = 0;
+	VIP_RETURN rc;
+
+	do {
+		rc = VipxMapRemote(vi, r->base, n, r->handle, at);
+	} while (rc == VIP_TIMEOUT && ++tries < MAP_TRIES);
+	return rc;
+}
+
+/* Maps segment s of a PE, no extent, and publishes it, if it can be mapped. */
 static VIP_RETURN try_segment(VIP_VI_HANDLE vi, int pe, int s)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
-	int tries = 0;
 	VIP_RETURN rc;
 	VIP_PVOID at;
 
-	do {
-		rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
-	} while (rc == VIP_TIMEOUT && ++tries < MAP_TRIES);
+	rc = map_remote(vi, &p->seg[s], osh_pe.seg[s].len, &at);
 	if (rc == VIP_SUCCESS) {
 		p->at[s] = at;
 		osh_map_publish(p, s);
@@ -103,6 +121,7 @@ static struct mapping *map_peer(const char *fn, int pe)
 
 	if (m == NULL)
 		osh_fatal("%s: out of memory", fn);
+	m->pe = pe;
 	m->vi = map_first(fn, pe, s);
 	if (s == OSH_HEAP)
 		return m;
@@ -136,6 +155,61 @@ bool osh_map(const char *fn, int pe)
 	}
 	pthread_mutex_unlock(&maps.lock);
 	return true;
+}
+
+/* The connection over which the memory of a PE is mapped, as it is. The caller has the lock. */
+static VIP_VI_HANDLE mapped_over(int pe)
+{
+	struct mapping *m = maps.list;
+
+	while (m->pe != pe)
+		m = m->next;
+	return m->vi;
+}
+
+/*
+ * Maps the extent s of a near PE and publishes it; a failure ends the job.  The PE says in its heap, which is mapped,
+ * where it has it.  The caller has set `mapping`, and has not got the lock.
+ */
+static void map_extent(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
+{
+	const struct osh_extent_table *table =
+		(const void *)(osh_pe.peers[pe].at[OSH_HEAP] + osh_pe.extents_at);
+	struct osh_remote where = table->at[s - OSH_EXTENT];
+	VIP_PVOID at;
+	VIP_RETURN rc = map_remote(vi, &where, osh_pe.seg[s].len, &at);
+
+	if (rc != VIP_SUCCESS)
+		map_failed(fn, pe, s, rc);
+	osh_extent_of(pe, s)->at = at;
+	osh_map_publish_extent(pe, s);
+}
+
+uint8_t *osh_map_segment(const char *fn, int pe, int s)
+{
+	struct osh_peer *p = &osh_pe.peers[pe];
+	struct osh_peer_extent *x;
+	VIP_VI_HANDLE vi;
+
+	if (!osh_map(fn, pe))
+		return NULL;
+	if (s < OSH_EXTENT)
+		return p->at[s];
+	x = osh_extent_of(pe, s);
+	pthread_mutex_lock(&maps.lock);
+	while (p->mapping)
+		pthread_cond_wait(&maps.mapped, &maps.lock);
+	if (x->at == NULL) {
+		p->mapping = true;
+		vi = mapped_over(pe);
+		pthread_mutex_unlock(&maps.lock);
+		map_extent(fn, vi, pe, s);
+		pthread_mutex_lock(&maps.lock);
+		p->mapping = false;
+		pthread_cond_broadcast(&maps.mapped);
+	}
+	pthread_mutex_unlock(&maps.lock);
+	return x->at;
 }
 
 void osh_map_end(void)

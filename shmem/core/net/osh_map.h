@@ -17,6 +17,15 @@ void osh_map_publish(struct osh_peer *p, int s);
  */
 bool osh_map(const char *fn, int pe);
 
+/* As osh_map_publish(), for the extent s of PE `pe`. */
+void osh_map_publish_extent(int pe, int s);
+
+/*
+ * As osh_map(), and for an extent of the heap it maps that, too. Where segment s of the PE is mapped; NULL: the PE is
+ * far.
+ */
+uint8_t *osh_map_segment(const char *fn, int pe, int s);
+
 /* Ends the connections over which memory is mapped, and the mappings with them. */
 void osh_map_end(void);
 

@@ -328,6 +328,12 @@ Process::~Process()
 	}
 }
 
+/* The exit code, or 128 + signal, of what waitpid() tells. */
+static int code_of(int how)
+{
+	return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
 bool Process::ended()
 {
 	int how;
@@ -335,7 +341,7 @@ bool Process::ended()
 		return true;
 	if (id <= 0 || waitpid(id, &how, WNOHANG) != id)
 		return false;
-	status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+	status = code_of(how);
 	return true;
 }
 
@@ -351,6 +357,15 @@ void Process::kill(int sig)
 {
 	if (status < 0 && id > 0)
 		::kill(id, sig);
+}
+
+void Process::stop()
+{
+	int how = 0;
+
+	kill(SIGSTOP);
+	if (status < 0 && id > 0 && waitpid(id, &how, WUNTRACED) == id && !WIFSTOPPED(how))
+		status = code_of(how);
 }
 
 Process role(const std::string &name, const Args &args, const Env &env, uint64_t fd_limit)

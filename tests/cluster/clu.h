@@ -121,6 +121,8 @@ public:
 	int wait(unsigned seconds = kSeconds);
 	bool ended(); /* and was waited for */
 	void kill(int sig);
+	/* By SIGSTOP; returns when no thread of it runs any more. */
+	void stop();
 	pid_t pid() const { return id; }
 
 private:

@@ -125,7 +125,7 @@ protected:
 		Process giver = role("giver", { a, b, std::to_string(bytes), { how } }, env);
 		NEED(until([&] { return cell(STAGE) == 2; }));
 		if (how != 'i')
-			taker.kill(SIGSTOP);
+			taker.stop();
 		cell(GO) = 1;
 		NEED(until([&] { return cell(STAGE) == 3; }));
 		if (how == 'k' || how == 'i') {

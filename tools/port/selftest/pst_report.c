@@ -20,6 +20,14 @@ const char *pst_state_name(enum pst_state state)
 	return states[state];
 }
 
+/* As of struct port_limits; JSON has true, false and null. */
+static const char *const reads_back[] = {
+	[PORT_READS_BACK_NO] = "no read across the link before a ring",
+	[PORT_READS_BACK_YES] = "each ring after a read across the link",
+	[PORT_READS_BACK_UNKNOWN] =
+		"not known whether rings come after a read across the link: viaduct.ko is too old to say"
+};
+
 /* ---- text --------------------------------------------------------------------------------------- */
 
 static const char *what_of(const struct pst_verdict *v)
@@ -110,6 +118,7 @@ void pst_text(FILE *to, const struct pst_report *r, const struct pst_place *plac
 		place->driver[0] != '\0' ? place->driver : "-",
 		place->chip[0] != '\0' ? place->chip : "-", place->kernel,
 		r->peer_kernel[0] != '\0' ? r->peer_kernel : "-");
+	fprintf(to, "%s\n", reads_back[r->limits.reads_back]);
 	fprintf(to, "%u kept, %u broken, %u not testable, in %.1f s\n", kept, r->broken,
 		not_testable, r->seconds);
 }
@@ -185,6 +194,11 @@ static struct json_object *json_port(const struct pst_report *r, const struct ps
 	put_number(o, "scratchpads", r->limits.spads);
 	put_number(o, "window_bytes", r->limits.window_bytes);
 	put_number(o, "slice_align", r->limits.slice_align);
+	json_object_object_add(o, "reads_back",
+			       r->limits.reads_back == PORT_READS_BACK_UNKNOWN
+				       ? NULL
+				       : json_object_new_boolean(r->limits.reads_back ==
+								 PORT_READS_BACK_YES));
 	return o;
 }
 

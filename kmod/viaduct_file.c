@@ -162,6 +162,13 @@ static int get_info(struct vd_file *vf, void __user *arg)
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
+static int get_traits(struct vd_port *port, void __user *arg)
+{
+	struct viaduct_traits traits = { .flags = port->read_back ? VIADUCT_READS_BACK : 0 };
+
+	return copy_to_user(arg, &traits, sizeof(traits)) ? -EFAULT : 0;
+}
+
 static int do_bind(struct vd_file *vf, void __user *arg)
 {
 	struct viaduct_bind bind;
@@ -422,6 +429,8 @@ static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	switch (cmd) {
 	case VIADUCT_GET_INFO:
 		return get_info(vf, user);
+	case VIADUCT_GET_TRAITS:
+		return get_traits(vf->port, user);
 	case VIADUCT_BIND:
 		return do_bind(vf, user);
 	case VIADUCT_RING:

@@ -50,6 +50,15 @@ struct viaduct_info {
 	struct viaduct_window window[VIADUCT_WINDOWS];
 };
 
+/* Each ring, and each write of a peer's scratchpad, waits for a read across the link. */
+#define VIADUCT_READS_BACK (1U << 0)
+
+/* How the module treats the adapter. */
+struct viaduct_traits {
+	__u32 flags; /* VIADUCT_READS_BACK; others may come */
+	__u32 reserved[3];
+};
+
 #define VIADUCT_INBOUND 0  /* memory of this host, cached */
 #define VIADUCT_OUTBOUND 1 /* the peer's, write-combining */
 
@@ -170,6 +179,8 @@ struct viaduct_copied {
 #define VIADUCT_SLICE_INFO _IOWR(VIADUCT_IOC, 3, struct viaduct_slice)
 /* Reads across the link: all stores that the caller made before are in the peer's memory. */
 #define VIADUCT_FLUSH _IO(VIADUCT_IOC, 4)
+/* Modules that are older answer ENOTTY. */
+#define VIADUCT_GET_TRAITS _IOR(VIADUCT_IOC, 5, struct viaduct_traits)
 /* For port descriptors. */
 #define VIADUCT_SLICE _IOWR(VIADUCT_IOC, 8, struct viaduct_slice)
 #define VIADUCT_CLIENT _IOWR(VIADUCT_IOC, 9, struct viaduct_client)

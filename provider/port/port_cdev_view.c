@@ -167,6 +167,15 @@ uint32_t cdev_view_link(const struct cdev_view *v, uint32_t *generation_out)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
+static enum port_reads_back ask_reads_back(int fd)
+{
+	struct viaduct_traits traits;
+
+	if (ioctl(fd, VIADUCT_GET_TRAITS, &traits) != 0)
+		return PORT_READS_BACK_UNKNOWN;
+	return (traits.flags & VIADUCT_READS_BACK) != 0 ? PORT_READS_BACK_YES : PORT_READS_BACK_NO;
+}
+
 int cdev_view_init(struct cdev_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const char *name, uint32_t db_bits)
 {
@@ -186,6 +195,7 @@ int cdev_view_init(struct cdev_view *v, const struct port_ops *ops, struct port_
 	snprintf(l->kind, sizeof(l->kind), "cdev");
 	l->db_bits = db_bits;
 	l->far = true;
+	l->reads_back = ask_reads_back(v->fd);
 	l->slice_align = (uint32_t)sysconf(_SC_PAGESIZE);
 	cdev_db_clear(&v->port, UINT32_MAX);
 	return 0;

@@ -20,6 +20,9 @@
 
 struct port;
 
+/* Does a port read across the link before a ring, as the adapter would let the ring overtake stores? */
+enum port_reads_back { PORT_READS_BACK_NO, PORT_READS_BACK_YES, PORT_READS_BACK_UNKNOWN };
+
 struct port_limits {
 	char name[PORT_NAME_MAX]; /* "self", "left", "right", ... */
 	char kind[PORT_KIND_MAX]; /* "emu", "emu+strict", "cdev", ... */
@@ -32,6 +35,7 @@ struct port_limits {
 	 * reach them.
 	 */
 	bool far;
+	enum port_reads_back reads_back; /* unknown: viaduct.ko is too old to say */
 };
 
 /* An inbound slice: memory of this host that the peer may write. */

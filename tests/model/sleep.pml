@@ -22,6 +22,11 @@
  * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
  * making progress, kicking) is one step; the other runs check the smaller steps of which it consists.
  *
+ * With -DEARLY_DB a link lies between, whose doorbells may be seen before stores that had left the
+ * peer's processor earlier; the peer fences, and the side that arms reads across the link.  READ_BACK,
+ * EARLY_ANSWER and LIMIT are as in wake.pml: with LIMIT each sleep ends at the latest when nothing else
+ * can happen, and then there is something to find.  TWO and ASK do not go with it.
+ *
  * Proved: in every interleaving all slots, or all credit, are consumed, and each waiting thread is
  * woken (no invalid end state).  A sleep may end by its time limit at any moment, but the proof
  * needs that only for the engine's tick.  Variants that must be found to lose a wake-up:
@@ -45,11 +50,17 @@
  *   ASK_ONCE		the peer fences, but does not load the notify request again
  *   NO_OWN_BARRIER	if the peer fences, threads of this process pass no membarrier either
  *   NO_COMPLETE_WAKE	a thread that completes a descriptor does not wake the threads that wait for it
+ *   EARLY_DB		a ring overtakes stores, and nothing is read before it
+ *   EARLY_DB,READ_BACK,EARLY_ANSWER	the answer to the read of the side that arms overtakes stores, too
  */
 #define MESSAGES 2
 #define APPS 2
 #define ENGINE APPS
 #define NOBODY 9
+
+#ifdef EARLY_DB
+#define FENCES
+#endif
 
 #define AWAKE 0
 #define DEEP 1
@@ -57,6 +68,9 @@
 
 /* Slots or credit that the peer wrote: in memory of this process, and in the store buffer. */
 byte visible = 0, buffered = 0;
+#ifdef EARLY_DB
+byte flying = 0;	/* the same, on its way across the link */
+#endif
 byte notify = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit, bit 6: fence */
 byte polled_notify = 0;	/* the word while polled: 0, or W_NOTIFY_FENCE */
 #define W_NOTIFY_FENCE 64
@@ -176,6 +190,33 @@ inline wake()
 		current[0] = false; current[1] = false; current[ENGINE] = false
 	}
 }
+
+/* The peer's stores leave its processor; in a d_step. */
+inline leave()
+{
+#ifdef EARLY_DB
+	flying = flying + buffered;
+#else
+	visible = visible + buffered;
+#endif
+	buffered = 0
+}
+
+#ifdef EARLY_DB
+/* An answer from the other host comes: stores that had left before it are in memory; in a d_step. */
+inline land()
+{
+	visible = visible + flying;
+	flying = 0
+}
+#endif
+
+/* What ends a sleep at the latest: its time limit, when nothing else can happen any more. */
+#ifdef LIMIT
+#define OR_LIMIT :: timeout -> assert(visible > consumed)
+#else
+#define OR_LIMIT
+#endif
 
 /* nvi_engine_kick() */
 inline kick()
@@ -402,7 +443,7 @@ inline arm_polled()
 #endif
 #if !defined(NO_BARRIER) && !defined(FENCES)
 				if
-				:: !fences -> visible = visible + buffered; buffered = 0
+				:: !fences -> leave()
 				:: else
 				fi;
 #ifdef NO_OWN_BARRIER
@@ -413,6 +454,8 @@ inline arm_polled()
 #else
 				drain_own();
 #endif
+#elif defined(EARLY_DB) && !defined(EARLY_ANSWER)
+				land();		/* port_flush() */
 #endif
 				fences = false
 			};
@@ -488,13 +531,13 @@ active proctype peer()
 		d_step { buffered++; out++ };
 #endif
 #ifdef FENCES
-		d_step { visible = visible + buffered; buffered = 0 };
+		d_step { leave() };
 #endif
 		word = notify;
 #ifdef ASK
 		if
 		:: (word & W_NOTIFY_FENCE) ->
-			d_step { visible = visible + buffered; buffered = 0 };
+			d_step { leave() };
 #ifndef ASK_ONCE
 			word = notify
 #endif
@@ -508,8 +551,11 @@ active proctype peer()
 		:: (word & (W_NOTIFY_FENCE - 1)) != 0 && out >= (word & (W_NOTIFY_FENCE - 1)) && word != rung ->
 			rung = word;
 #endif
+#ifdef READ_BACK
+			d_step { land() };	/* vd_window_read_back() */
+#endif
 			/* ringing is a locked operation: it empties the buffer */
-			d_step { visible = visible + buffered; buffered = 0; ring() }
+			d_step { leave(); ring() }
 		:: else
 		fi
 	:: else -> break
@@ -517,12 +563,17 @@ active proctype peer()
 }
 
 #ifndef TWO
-/* Store buffers eventually drain by themselves. */
+/* Store buffers eventually drain by themselves, and what is on its way arrives. */
 active proctype drain()
 {
 enddrain:
 	do
+#ifdef EARLY_DB
+	:: d_step { buffered > 0 -> flying++; buffered-- }
+	:: d_step { flying > 0 -> visible++; flying-- }
+#else
 	:: d_step { buffered > 0 -> visible++; buffered-- }
+#endif
 	:: d_step { !DRAINED -> drain_own() }
 	od
 }
@@ -624,7 +675,11 @@ proctype app(byte me)
 #endif
 		:: else ->
 			if
-			:: true -> !current[me]
+			:: true ->
+				if
+				:: !current[me]
+				OR_LIMIT
+				fi
 #ifndef TWO
 			:: true		/* the sleep ended by its time limit */
 #endif
@@ -666,7 +721,11 @@ proctype engine()
 #endif
 			   :: else ->
 				if
-				:: true -> !park_current || OVER
+				:: true ->
+					if
+					:: !park_current || OVER
+					OR_LIMIT
+					fi
 #ifndef TWO
 				:: true
 #endif
@@ -693,7 +752,11 @@ proctype engine()
 #endif
 					:: else ->
 						if
-						:: true -> !current[ENGINE] || OVER
+						:: true ->
+							if
+							:: !current[ENGINE] || OVER
+							OR_LIMIT
+							fi
 #ifndef TWO
 						:: true
 #endif

@@ -17,8 +17,24 @@
  *   NO_STALE		a channel stays armed when another thread consumed just as it was armed
  *   NO_SLOT_IN_REQUEST	the sender may answer the notify request by ringing for a slot from before the arming
  *   NO_TICKET		the engine sleeps without a ticket
+ *
+ * With -DEARLY_DB a link lies between the two, whose doorbells may be seen before stores that had
+ * left the sender's processor earlier (docs/memory-order.md, section 9).  The sender passes fences; the
+ * side that arms reads across the link, and the answer brings along what had left.
+ *   EARLY_DB				must be found to lose a wake-up
+ *   EARLY_DB,READ_BACK			the sender's ring waits for a read across the link: none is lost
+ *   EARLY_DB,LIMIT			the sleep has a time limit, and each that ends by it finds its slot
+ *   EARLY_DB,READ_BACK,EARLY_ANSWER	the answer to the read of the side that arms overtakes stores, too: one is
+ *					lost, since a sender that loaded the old request does not ring
+ *   EARLY_DB,READ_BACK,EARLY_ANSWER,LIMIT	again the time limit finds what was lost
+ * A time limit ends the sleep only when nothing else can happen any more, so the search shows that
+ * it was needed; it may end earlier, which is a wake-up like any other.
  */
 #define MESSAGES 3
+
+#ifdef EARLY_DB
+#define FENCES
+#endif
 
 #ifdef NO_STALE
 #define STALE false
@@ -28,6 +44,9 @@
 
 byte visible = 0;	/* slots published, as the receiver's memory has them */
 byte buffered = 0;	/* slots published, in the sender's store buffer */
+#ifdef EARLY_DB
+byte flying = 0;	/* slots published, on their way across the link */
+#endif
 byte consumed = 0;
 byte notify = 0;		/* the notify request at the sender: 1 + the slot waited for; 0 polled */
 byte interrupts = 0;	/* the interrupt word */
@@ -62,6 +81,24 @@ inline disarm()
 #endif
 }
 
+/* The sender's stores leave its processor. */
+inline leave()
+{
+#ifdef EARLY_DB
+	d_step { flying = flying + buffered; buffered = 0 }
+#else
+	d_step { visible = visible + buffered; buffered = 0 }
+#endif
+}
+
+#ifdef EARLY_DB
+/* An answer from the other host comes: stores that had left before it are in memory. */
+inline land()
+{
+	d_step { visible = visible + flying; flying = 0 }
+}
+#endif
+
 active proctype sender()
 {
 	byte sent = 0, rung = 0, seen;
@@ -70,7 +107,7 @@ active proctype sender()
 	:: sent < MESSAGES ->
 		atomic { buffered++; sent++ };	/* nvi_publish_plain() */
 #ifdef FENCES
-		atomic { visible = visible + buffered; buffered = 0 };
+		leave();
 #endif
 		seen = notify;			/* nvi_ring_slots() */
 		if
@@ -80,19 +117,27 @@ active proctype sender()
 		:: seen != 0 && sent >= seen && seen != rung ->
 #endif
 			rung = seen;
+#ifdef READ_BACK
+			land();			/* vd_window_read_back() */
+#endif
 			/* ringing is a locked operation: it empties the buffer */
-			atomic { visible = visible + buffered; buffered = 0; interrupts++ }
+			atomic { leave(); interrupts++ }
 		:: else
 		fi
 	:: else -> break
 	od
 }
 
-/* The store buffer eventually empties by itself. */
+/* The store buffer eventually empties by itself, and what is on its way arrives. */
 active proctype drain()
 {
 endd:	do
+#ifdef EARLY_DB
+	:: atomic { buffered > 0 -> flying++; buffered-- }
+	:: atomic { flying > 0 -> visible++; flying-- }
+#else
 	:: atomic { buffered > 0 -> visible++; buffered-- }
+#endif
 	od
 }
 
@@ -157,7 +202,9 @@ active proctype engine()
 			armed = true;
 			notify = wanted + 1;
 #if !defined(NO_BARRIER) && !defined(FENCES)
-			atomic { visible = visible + buffered; buffered = 0 };
+			leave();
+#elif defined(EARLY_DB) && !defined(EARLY_ANSWER)
+			land();			/* port_flush() */
 #endif
 			if
 			:: visible > consumed || STALE ->
@@ -174,7 +221,12 @@ active proctype engine()
 		ticket = interrupts;
 #endif
 		/* port_irq_wait(), a kick of a thread that disarms (engine_deep) ends it, too */
-		(interrupts != ticket || !armed || consumed == MESSAGES);
+		if
+		:: interrupts != ticket || !armed || consumed == MESSAGES
+#ifdef LIMIT
+		:: timeout -> assert(visible > consumed)
+#endif
+		fi;
 again:		skip
 	od
 }

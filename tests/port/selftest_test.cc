@@ -215,6 +215,7 @@ TEST(Selftest, JsonHasTheReport)
 	r.clause[0].state = PST_BROKEN;
 	r.clause[0].way[1].wrong = 7;
 	r.broken = 1;
+	r.limits.reads_back = PORT_READS_BACK_UNKNOWN;
 	snprintf(place.device, sizeof(place.device), "emu:x");
 	EXPECT_EQ(pst_json(f, &r, &place), 0);
 	fclose(f);
@@ -224,6 +225,9 @@ TEST(Selftest, JsonHasTheReport)
 	EXPECT_STREQ(json_object_get_string(v), "viaduct.selftest");
 	ASSERT_TRUE(json_object_object_get_ex(o, "state", &v));
 	EXPECT_STREQ(json_object_get_string(v), "broken");
+	ASSERT_TRUE(json_object_object_get_ex(o, "port", &v));
+	ASSERT_TRUE(json_object_object_get_ex(v, "reads_back", &v));
+	EXPECT_TRUE(json_object_is_type(v, json_type_null));
 	ASSERT_TRUE(json_object_object_get_ex(o, "clauses", &v));
 	v = json_object_array_get_idx(v, 0);
 	ASSERT_TRUE(json_object_object_get_ex(v, "from_peer", &v));

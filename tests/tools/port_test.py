@@ -228,6 +228,8 @@ class Selftest(PortCase):
         self.assertEqual(report['port']['kernel'], os.uname().release)
         self.assertEqual(report['port']['peer_kernel'], os.uname().release)
         self.assertIsNone(report['port']['chip'])
+        self.assertIs(report['port']['reads_back'], False)
+        self.assertIn('no read across the link before a ring', out)
         self.assertIn('stores', {measure['name'] for measure in report['measures']})
         self.assertIn('16 kept, 0 broken, 3 not testable', out)
 

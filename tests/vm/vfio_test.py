@@ -123,9 +123,11 @@ class Client:
             os.close(event)
 
 
-class VfioTest(unittest.TestCase):
+class VfioCase(unittest.TestCase):
+    EARLY = 0
+
     def setUp(self):
-        self.link = ntb.VfioLink(window_bytes=WINDOW)
+        self.link = ntb.VfioLink(window_bytes=WINDOW, early=self.EARLY)
         self.addCleanup(self.link.close)
         self.sides = [self.client(0), self.client(1)]
 
@@ -138,6 +140,8 @@ class VfioTest(unittest.TestCase):
         for side in self.sides:
             self.assertEqual(side.command(ntb.LINK_UP), ntb.DONE)
 
+
+class VfioTest(VfioCase):
     def test_registers_are_where_the_header_of_the_driver_says(self):
         side = self.sides[0]
         config = side.read(vfio.CONFIG_REGION, 0, 256)
@@ -338,6 +342,85 @@ class VfioTest(unittest.TestCase):
     def test_a_port_has_one_guest(self):
         with self.assertRaisesRegex(ValueError, "connected"):
             self.link.device(0, 0x10)
+
+
+class EarlyCase(VfioCase):
+    """A link whose doorbells overtake stores; side 0 stores through both windows."""
+
+    def setUp(self):
+        super().setUp()
+        for window in range(ntb.WINDOWS):
+            self.sides[1].translate(window, RAM_ADDRESS + 0x1000 * window, 0x1000)
+
+    def store_and_ring(self):
+        for window in range(ntb.WINDOWS):
+            self.sides[0].write(ntb.BAR_WINDOW + window, 8, b"12345678")
+        self.sides[0].ring(VECTOR)
+        self.sides[1].wait(VECTOR)
+
+    def seen(self):
+        """Is what was stored through each window there?"""
+        return [self.sides[1].ram[0x1000 * window + 8:0x1000 * window + 16] == b"12345678"
+                for window in range(ntb.WINDOWS)]
+
+
+class EarlyTest(EarlyCase):
+    EARLY = 3600
+
+    def test_a_ring_passes_stores_and_a_read_through_their_window_does_not(self):
+        self.store_and_ring()
+        self.assertEqual(self.seen(), [False, False])
+        self.assertEqual(self.sides[0].read(ntb.BAR_WINDOW, 0, 8), bytes(8))
+        self.assertEqual(self.seen(), [True, False])
+        self.assertEqual(self.sides[0].read(ntb.BAR_WINDOW + 1, 8, 8), b"12345678")
+        self.assertEqual(self.seen(), [True, True])
+
+    def test_a_scratchpad_passes_stores_and_its_read_lands_none(self):
+        a, b = self.sides
+        a.write(ntb.BAR_WINDOW, 8, b"12345678")
+        a.set(ntb.SPAD_BASE + 4 * ntb.SPADS, 5)
+        self.assertEqual(a.value(ntb.SPAD_BASE + 4 * ntb.SPADS), 5)
+        self.assertEqual((b.value(ntb.SPAD_BASE), self.seen()), (5, [False, False]))
+
+    def test_stores_of_a_message_with_several_are_held_in_their_order(self):
+        many = [MULTI.pack(8, ntb.BAR_WINDOW, 8, content) for content in (b"not this", b"12345678")]
+        self.sides[0].call(vfio.WRITE_MULTI, struct.pack("<Q", 2) + b"".join(many))
+        self.assertEqual(self.seen(), [False, False])
+        self.sides[0].read(ntb.BAR_WINDOW, 0, 8)
+        self.assertEqual(self.seen(), [True, False])
+
+    def test_the_answer_to_a_read_of_the_other_side_brings_stores_along(self):
+        a, b = self.sides
+        a.translate(0, RAM_ADDRESS, 0x1000)
+        self.store_and_ring()
+        b.read(ntb.BAR_WINDOW, 0, 8)
+        self.assertEqual(self.seen(), [True, True])
+
+    def test_what_is_on_its_way_when_the_link_is_cut_is_lost(self):
+        self.store_and_ring()
+        self.link.cut()
+        self.link.restore()
+        self.sides[0].read(ntb.BAR_WINDOW, 0, 8)
+        self.sides[0].read(ntb.BAR_WINDOW + 1, 0, 8)
+        self.assertEqual(self.seen(), [False, False])
+
+    def test_a_reset_of_the_port_that_stored_loses_them(self):
+        self.store_and_ring()
+        self.sides[0].call(vfio.RESET)
+        self.sides[0].read(ntb.BAR_WINDOW, 0, 8)
+        self.assertEqual(self.seen(), [False, False])
+
+    def test_a_time_below_zero_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "held back for -1"):
+            ntb.VfioLink(early=-1)
+
+
+class LateTest(EarlyCase):
+    EARLY = 0.01
+
+    def test_stores_that_were_held_back_arrive_by_themselves(self):
+        self.store_and_ring()
+        self.assertTrue(any(all(self.seen()) or time.sleep(0.001) for _ in range(60000)))
 
 
 class LeftoverTest(unittest.TestCase):

@@ -105,6 +105,11 @@ SUITES = {one.name: one for one in (
     suite("epf", PAIR, ("ntb", "ntb_hw_epf") + CLIENTS[2:], script="pair", **EPF),
     suite("epf_kmod", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), script="kmod_pair",
           compiled=(PROGRAMS / "kmod_pair.c",), **EPF),
+    # Doorbells overtake stores; a guest has to look at a store before the time is over for which it is held back.
+    suite("epf_early", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), compiled=programs("early"), early=0.2, link=VfioLink,
+          kernel_args="PART=program"),
+    suite("epf_early_judge", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), script="epf_early", built=("tools/vi_port",), early=0.2,
+          link=VfioLink, kernel_args="PART=judge", timeout=900),
     suite("iommu", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), built=("tools/vi_port",), iommu=True, timeout=400, **EPF),
     suite("iommu_epf", PAIR, ("ntb", "ntb_hw_epf") + CLIENTS[2:], script="pair", iommu=True, **EPF),
     suite("iommu_kmod", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), script="kmod_pair",

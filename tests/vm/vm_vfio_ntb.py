@@ -4,12 +4,18 @@
 It has the registers, scratchpads, doorbells and windows that the driver expects of an endpoint between two hosts.  A
 window leads to the memory of the peer's guest, at the address that the peer's driver has asked for;
 an address that is not translated, or is not memory of that guest, ignores stores and reads as ones.
+
+A link may hold back stores into windows for a time (`early`), while doorbells and scratchpads pass, as endpoints do that
+have a unit of address translation for each range.  A read through the same window lands the stores that came through it
+before.  The answer to a read passes no store on its way back: it brings along what its reader's peer has stored.
 """
+import collections
 import json
 import os
 import selectors
 import struct
 import threading
+import time
 
 from vm_qemu import qemu_with_vfio_user
 from vm_vfio import Connection, Interrupts, Listener, Memory
@@ -68,6 +74,7 @@ class Port:
         self.enabled = False
         self.doorbells = 0  # the number that the driver serves
         self.windows = [None] * WINDOWS  # (address, bytes) in this guest's memory, for the peer
+        self.drop_held()
         for offset, value in ((WINDOW_COUNT, WINDOWS), (SPAD_OFFSET, SPAD_BASE), (SPAD_COUNT, SPADS),
                               (DOORBELL_SIZE, DOORBELL_STRIDE)):
             self.set(offset, value)
@@ -90,6 +97,22 @@ class Port:
         self.power_up()
         self.link.settle()
 
+    def drop_held(self):
+        """Stores that are on their way are lost."""
+        self.held = [collections.deque() for _ in range(WINDOWS)]  # (when it lands, offset, data), for each window
+
+    def land(self, index, until=None):
+        """Stores through a window arrive in their order: all, or those whose time has come at `until`."""
+        held = self.held[index]
+        while held and (until is None or held[0][0] <= until):
+            _, offset, data = held.popleft()
+            self.store(index, offset, data)
+
+    def store(self, index, offset, data):
+        place = self.translate(index, offset, len(data), write=True)
+        if place:
+            place[0][place[1]:place[1] + len(data)] = data
+
     def show_link(self, up):
         before = struct.unpack_from("<H", self.registers, LINK_STATUS)[0]
         struct.pack_into("<H", self.registers, LINK_STATUS, int(up))
@@ -98,6 +121,9 @@ class Port:
 
     def read(self, bar, offset, count):
         if bar >= BAR_WINDOW:
+            self.land(bar - BAR_WINDOW)
+            for index in range(WINDOWS):
+                self.peer.land(index)
             place = self.translate(bar - BAR_WINDOW, offset, count)
             return place[0][place[1]:place[1] + count] if place else b"\xff" * count
         if bar != BAR_REGISTERS:
@@ -110,18 +136,18 @@ class Port:
         return bytes(self.peer.registers[spad:spad + count])
 
     def write(self, bar, offset, data):
-        if bar >= BAR_WINDOW:
-            place = self.translate(bar - BAR_WINDOW, offset, len(data), write=True)
-            if place:
-                place[0][place[1]:place[1] + len(data)] = data
+        if bar >= BAR_WINDOW and self.link.early:
+            self.held[bar - BAR_WINDOW].append((time.monotonic() + self.link.early, offset, bytes(data)))
+        elif bar >= BAR_WINDOW:
+            self.store(bar - BAR_WINDOW, offset, data)
         elif bar == BAR_DOORBELLS:
             self.ring(offset, data)
         elif bar == BAR_REGISTERS:
             self.write_register(offset, data)
 
     def page(self, bar, offset):
-        """The words of the peer's memory that a page of a window leads to, or None."""
-        window = self.peer.windows[bar - BAR_WINDOW] if bar >= BAR_WINDOW else None
+        """The words of the peer's memory that a page of a window leads to, or None, also if stores are held back."""
+        window = self.peer.windows[bar - BAR_WINDOW] if bar >= BAR_WINDOW and not self.link.early else None
         if window is None or not self.link.connected() or offset + PAGE > window[1]:
             return None
         return self.peer.memory.page(window[0] + offset)
@@ -189,11 +215,16 @@ class Port:
 
 
 class VfioLink:
-    """One link, served by a thread of its own; a port is connected again after its guest has ended."""
+    """One link, served by a thread of its own; a port is connected again after its guest has ended.
 
-    def __init__(self, window_bytes=1 << 20):
+    early: for how many seconds stores through windows are held back, while doorbells pass; 0: not at all."""
+
+    def __init__(self, window_bytes=1 << 20, early=0):
         if window_bytes & (window_bytes - 1) or window_bytes < PAGE:
             raise ValueError(f"windows of {window_bytes} bytes: not a power of two, or below a page")
+        if early < 0:
+            raise ValueError(f"stores are held back for {early} seconds")
+        self.early = early
         self.cut_off = False
         self.ports = [None] * PORTS
         self.ports = [Port(self, number, window_bytes) for number in range(PORTS)]
@@ -242,8 +273,10 @@ class VfioLink:
         return self.connected() and all(port.enabled for port in self.ports)
 
     def settle(self):
-        """Tells both ports the state of the link."""
+        """Tells both ports the state of the link; what is on its way when a side goes is lost."""
         for port in self.ports:
+            if not self.connected():
+                port.drop_held()
             port.show_link(self.up())
 
     def cut(self):
@@ -292,8 +325,20 @@ class VfioLink:
                 self.error = error  # for close()
                 self.ended.notify_all()
 
+    def land_due(self):
+        """Lands stores whose time has come; returns the seconds until the next one is due, or None."""
+        if not self.early:
+            return None
+        with self.lock:
+            now = time.monotonic()
+            for port in self.ports:
+                for index in range(WINDOWS):
+                    port.land(index, now)
+            dues = [held[0][0] for port in self.ports for held in port.held if held]
+            return max(0, min(dues) - now) if dues else None
+
     def turn(self):
-        for key, _ in self.selector.select():
+        for key, _ in self.selector.select(self.land_due()):
             if key.data is None:
                 if os.read(self.wake_in, 1) == b"x":
                     return False

@@ -5,8 +5,13 @@
 
 static const unsigned long agents[] = { VIADUCT_SLICE, VIADUCT_CLIENT, VIADUCT_LINK,  VIADUCT_SPAD,
 					VIADUCT_IRQ,   VIADUCT_END,    VIADUCT_ADOPT, 0 };
-static const unsigned long clients[] = { VIADUCT_GET_INFO,   VIADUCT_BIND,  VIADUCT_RING,
-					 VIADUCT_SLICE_INFO, VIADUCT_FLUSH, 0 };
+static const unsigned long clients[] = { VIADUCT_GET_INFO,
+					 VIADUCT_BIND,
+					 VIADUCT_RING,
+					 VIADUCT_SLICE_INFO,
+					 VIADUCT_FLUSH,
+					 VIADUCT_GET_TRAITS,
+					 0 };
 static const unsigned long copies[] = { VIADUCT_PIN, VIADUCT_UNPIN, VIADUCT_COPY, VIADUCT_COPIED,
 					0 };
 static const unsigned long sleeps[] = { VIADUCT_IRQ_WAIT, VIADUCT_IRQ_RAISE, 0 };

@@ -19,6 +19,7 @@ judged() {
 		grep -A4 '^broken' /tmp/report | while read -r line; do note "$line"; done
 		check "$1: the report names its schema" grep -q '"schema": *"viaduct.selftest"' /tmp/report.json
 		check "$1: it names the driver" grep -q '"driver": *"ntb_hw_ivshmem"' /tmp/report.json
+		check "$1: it says that rings need no read" grep -q '"reads_back": *false' /tmp/report.json
 		check "$1: and the chip" grep -q '"chip": *"0x1af4:0x1110"' /tmp/report.json
 	else
 		vi_port $device selftest --serve --timeout "$PORT_SECONDS" >/tmp/served 2>&1

@@ -76,8 +76,11 @@ struct pst_place {
 	char device[64], kernel[96], machine[72], driver[32], chip[32];
 };
 
+/* "kept", "broken" or "not testable". */
 const char *pst_state_name(enum pst_state state);
+/* Prints one clause: its rule, how often it was tried, and of a broken one what depends on it. */
 void pst_text_verdict(FILE *to, const struct pst_verdict *v);
+/* Prints what follows the clauses: costs, the adapter, and how many clauses were kept. */
 void pst_text(FILE *to, const struct pst_report *r, const struct pst_place *place);
 /* Writes JSON, schema viaduct.selftest.  0 or -errno. */
 int pst_json(FILE *to, const struct pst_report *r, const struct pst_place *place);

@@ -10,6 +10,7 @@
 
 /* ---- a view ------------------------------------------------------------------------------------- */
 
+/* Attaches to this end's port as a process of this host does. */
 static int view_attach(struct pst *s, struct port **out)
 {
 	char text[PORT_VIEW_MAX];
@@ -27,6 +28,7 @@ static int view_attach(struct pst *s, struct port **out)
 	return err;
 }
 
+/* Is all refused that is the agent's, and is it without effect? */
 static void view_check(struct pst *s, struct port *view, struct pst_counts *c)
 {
 	uint32_t before = port_spad_read(s->port, 0);
@@ -74,6 +76,7 @@ int pst_view_both(struct pst *s, const struct pst_job *job, struct pst_counts *c
 
 /* ---- the link ----------------------------------------------------------------------------------- */
 
+/* Goes on serving the port for a time, also while the link is down. */
 static void serve_for(struct pst *s, int64_t ns)
 {
 	struct pst_wait w = pst_wait_begin(ns);
@@ -95,6 +98,7 @@ static int link_again(struct pst *s, uint32_t before)
 	return 0;
 }
 
+/* The link was taken down: it says so, and scratchpads of the peer are out of reach. */
 static void down_check(struct pst *s, struct pst_counts *c)
 {
 	c->tried++;

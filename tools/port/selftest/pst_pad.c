@@ -7,6 +7,7 @@
 #define ROUNDS 4u
 #define LOST_MOST 2u
 
+/* What scratchpad i is to hold in a round: near all ones, its index, or a random value. */
 static uint32_t value(const struct pst_job *job, uint32_t round, uint32_t i)
 {
 	uint32_t v = pst_mix(job->seed + round, i);
@@ -15,6 +16,7 @@ static uint32_t value(const struct pst_job *job, uint32_t round, uint32_t i)
 	return round == 1 ? UINT32_MAX - 1 - i : round == 2 ? i : v == UINT32_MAX ? 1 : v;
 }
 
+/* Is the first index refused that there is not, by each call? */
 static bool range_is_checked(struct pst *s)
 {
 	uint32_t n = s->port->limits.spads;
@@ -25,6 +27,7 @@ static bool range_is_checked(struct pst *s)
 	       port_peer_spad_read(s->port, n) == UINT32_MAX;
 }
 
+/* The first scratchpad that `read` finds without its value of the round; their number if there is none. */
 static uint32_t first_other(struct pst *s, const struct pst_job *job, uint32_t round,
 			    uint32_t (*read)(struct port *p, unsigned int i))
 {
@@ -59,6 +62,7 @@ static int pads_look_across(struct pst *s, const struct pst_job *job, uint32_t r
 	return err == -ENOENT ? 0 : err;
 }
 
+/* Writes the values of a round into the peer's scratchpads. */
 static void pads_write_all(struct pst *s, const struct pst_job *job, uint32_t round,
 			   struct pst_counts *c)
 {
@@ -89,6 +93,7 @@ int pst_pads_write(struct pst *s, const struct pst_job *job, struct pst_counts *
 	return err;
 }
 
+/* Waits for the peer's values, then writes other ones on this side, which the peer reads across the link. */
 static int pads_round_read(struct pst *s, const struct pst_job *job, uint32_t round,
 			   struct pst_counts *c)
 {
@@ -109,6 +114,7 @@ static int pads_round_read(struct pst *s, const struct pst_job *job, uint32_t ro
 	return 0;
 }
 
+/* Asks for rounds until it has seen enough. */
 int pst_pads_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	int64_t until = u_now_ns() + job->share_ns;

@@ -17,6 +17,7 @@ struct pst_record {
 	uint32_t seq, kind, args[PST_ARGS], ack, check;
 };
 
+/* The judge asks for a clause, the helper is ready, and replies with what it saw; steps are those of a clause. */
 enum pst_kind { PST_REQUEST = 1, PST_READY, PST_REPLY, PST_STEP, PST_DONE };
 
 /* The data slice.  Words on lines of their own, then an area for payload.  It fits into a window of 64 KiB. */
@@ -60,6 +61,7 @@ struct pst {
 	struct pst_report *report; /* the judge's */
 };
 
+/* A clause in one direction, as both ends have it. */
 struct pst_job {
 	uint32_t clause;
 	bool judge_writes;
@@ -67,6 +69,7 @@ struct pst_job {
 	int64_t share_ns;
 };
 
+/* Why a clause is broken: pst_why_text() has the words. */
 enum pst_why {
 	PST_WHY_NOTHING,
 	PST_WHY_NO_ANSWER,
@@ -132,6 +135,7 @@ int pst_poll(struct pst *s, struct pst_wait *w);
 
 /* Exchanges slices with the peer, and forgets those from before.  -EALREADY: the peer has this end's role. */
 int pst_join(struct pst *s);
+/* Gives up the slices and says nothing any more. */
 void pst_leave(struct pst *s);
 /* Has the peer begun to exchange slices once more? */
 bool pst_peer_rejoins(const struct pst *s);

@@ -20,8 +20,17 @@ const char *pst_state_name(enum pst_state state)
 	return states[state];
 }
 
+/* As of struct port_limits; JSON has true, false and null. */
+static const char *const reads_back[] = {
+	[PORT_READS_BACK_NO] = "no read across the link before a ring",
+	[PORT_READS_BACK_YES] = "each ring after a read across the link",
+	[PORT_READS_BACK_UNKNOWN] =
+		"not known whether rings come after a read across the link: viaduct.ko is too old to say"
+};
+
 /* ---- text --------------------------------------------------------------------------------------- */
 
+/* What was tried in a clause, in words; "" if nothing counts it. */
 static const char *what_of(const struct pst_verdict *v)
 {
 	for (unsigned int i = 0; i < pst_clause_count; i++) {
@@ -63,6 +72,7 @@ void pst_text_verdict(FILE *to, const struct pst_verdict *v)
 	fprintf(to, "%26sneeded by: %s\n", "", v->needs);
 }
 
+/* The rate of the fastest stores, in MB/s; 0 if none were measured. */
 static double fastest(const struct pst_report *r)
 {
 	double most = 0;
@@ -74,6 +84,7 @@ static double fastest(const struct pst_report *r)
 	return most;
 }
 
+/* A line for each: rates of stores have a number of bytes, times have none. */
 static void text_measures(FILE *to, const struct pst_report *r)
 {
 	for (unsigned int i = 0; i < r->measures; i++) {
@@ -110,12 +121,14 @@ void pst_text(FILE *to, const struct pst_report *r, const struct pst_place *plac
 		place->driver[0] != '\0' ? place->driver : "-",
 		place->chip[0] != '\0' ? place->chip : "-", place->kernel,
 		r->peer_kernel[0] != '\0' ? r->peer_kernel : "-");
+	fprintf(to, "%s\n", reads_back[r->limits.reads_back]);
 	fprintf(to, "%u kept, %u broken, %u not testable, in %.1f s\n", kept, r->broken,
 		not_testable, r->seconds);
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
 
+/* A text that is not known becomes null. */
 static void put_text(struct json_object *o, const char *key, const char *text)
 {
 	json_object_object_add(o, key, text[0] != '\0' ? json_object_new_string(text) : NULL);
@@ -126,6 +139,7 @@ static void put_number(struct json_object *o, const char *key, uint64_t v)
 	json_object_object_add(o, key, json_object_new_int64((int64_t)v));
 }
 
+/* What was seen in one direction. */
 static struct json_object *json_counts(const struct pst_counts *c)
 {
 	struct json_object *o = json_object_new_object();
@@ -154,6 +168,7 @@ static struct json_object *json_clause(const struct pst_verdict *v)
 	return o;
 }
 
+/* A rate of stores has `bytes` and `value`, a time has percentiles. */
 static struct json_object *json_measure(const struct pst_measure *m)
 {
 	struct json_object *o = json_object_new_object();
@@ -170,6 +185,7 @@ static struct json_object *json_measure(const struct pst_measure *m)
 	return o;
 }
 
+/* The port, its adapter, and the hosts at both ends. */
 static struct json_object *json_port(const struct pst_report *r, const struct pst_place *place)
 {
 	struct json_object *o = json_object_new_object();
@@ -185,6 +201,11 @@ static struct json_object *json_port(const struct pst_report *r, const struct ps
 	put_number(o, "scratchpads", r->limits.spads);
 	put_number(o, "window_bytes", r->limits.window_bytes);
 	put_number(o, "slice_align", r->limits.slice_align);
+	json_object_object_add(o, "reads_back",
+			       r->limits.reads_back == PORT_READS_BACK_UNKNOWN
+				       ? NULL
+				       : json_object_new_boolean(r->limits.reads_back ==
+								 PORT_READS_BACK_YES));
 	return o;
 }
 

@@ -21,6 +21,7 @@
 #define LINES 4u
 #define RANDOM_MASKS 16u
 
+/* The mask of all doorbell bits. */
 static uint32_t bits_all(const struct pst *s)
 {
 	uint32_t n = s->port->limits.db_bits;
@@ -28,6 +29,7 @@ static uint32_t bits_all(const struct pst *s)
 	return n >= 32 ? UINT32_MAX : (UINT32_C(1) << n) - 1;
 }
 
+/* The bit of round n: each in turn. */
 static uint32_t bit_of(const struct pst *s, uint32_t n)
 {
 	return UINT32_C(1) << n % s->port->limits.db_bits;
@@ -69,6 +71,7 @@ static int rung_within(struct pst *s, uint32_t bits, uint32_t n, int64_t ns)
 	return err == -ETIMEDOUT && told ? -ENOENT : err;
 }
 
+/* The same, until the ring counts as lost. */
 static int rung_await(struct pst *s, uint32_t bits, uint32_t n)
 {
 	return rung_within(s, bits, n, s->cfg->lost_ns);
@@ -82,6 +85,7 @@ static void acknowledge(struct pst *s, uint32_t n, uint32_t flags)
 
 /* ---- a ring after a store ------------------------------------------------------------------------- */
 
+/* Each round stores, fences and rings; then the reader says whether it wants one more ring. */
 int pst_ring_order_write(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	uint32_t ack = 0;
@@ -103,6 +107,7 @@ int pst_ring_order_write(struct pst *s, const struct pst_job *job, struct pst_co
 	return err;
 }
 
+/* Have all stores of round n arrived, and none of a later one? */
 static bool lines_are(const struct pst *s, uint32_t n)
 {
 	for (uint32_t i = 0; i < LINES; i++) {
@@ -119,6 +124,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Notes how late the stores were that their rings overtook. */
 static void late_note(struct pst_counts *c, uint32_t *late, uint32_t n)
 {
 	if (n == 0)
@@ -179,6 +185,7 @@ static int ring_order_round(struct pst *s, struct pst_counts *c, uint32_t n, uin
 	return lines_are(s, n) ? 0 : early_judge(s, c, n, late_out);
 }
 
+/* Clears each bit as soon as it is read, and looks at the stores at once. */
 int pst_ring_order_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	int64_t until = u_now_ns() + job->share_ns;
@@ -244,6 +251,7 @@ static int rung_sleep(struct pst *s, uint32_t bit, uint32_t n)
 	return err == -ETIMEDOUT && told ? -ENOENT : err;
 }
 
+/* Polls for every other ring, and sleeps for the others. */
 int pst_rings_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	int64_t until = u_now_ns() + job->share_ns;
@@ -286,6 +294,7 @@ static uint32_t mask_of(const struct pst *s, const struct pst_job *job, uint32_t
 	return mask != 0 ? mask : 1;
 }
 
+/* Rings the masks one after the other. */
 int pst_bits_write(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	uint32_t ack = 0;
@@ -297,6 +306,7 @@ int pst_bits_write(struct pst *s, const struct pst_job *job, struct pst_counts *
 	return err;
 }
 
+/* All bits of a mask have to be read; others may be. */
 int pst_bits_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	int err = 0;
@@ -338,6 +348,7 @@ int pst_clear_write(struct pst *s, const struct pst_job *job, struct pst_counts 
 	return err;
 }
 
+/* All bits are set: clears one of them, and looks at the others. */
 static void clear_check(struct pst *s, struct pst_counts *c, uint32_t bit)
 {
 	uint32_t others = bits_all(s) & ~bit, found;
@@ -350,6 +361,7 @@ static void clear_check(struct pst *s, struct pst_counts *c, uint32_t bit)
 	c->extra += (found & bit) != 0;
 }
 
+/* Clears each bit in turn, after all were rung again.  -EOPNOTSUPP: all bits at once never arrive. */
 int pst_clear_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	uint32_t bits = s->port->limits.db_bits, done = 0, tries = 0, flags;
@@ -431,6 +443,7 @@ static int mask_try(struct pst *s, uint32_t b, uint32_t n, bool again)
 	return err;
 }
 
+/* Masks each bit in turn.  A ring that an adapter has lost does not count as one that the mask has swallowed. */
 int pst_mask_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	uint32_t bits = s->port->limits.db_bits, n = 1;

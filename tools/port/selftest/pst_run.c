@@ -21,6 +21,7 @@ static void data_clear(struct pst *s)
 	s->seen = 0;
 }
 
+/* Does this end's half of a clause: one end stores, rings or writes, the other looks. */
 static int half_run(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	const struct pst_clause *clause = &pst_clauses[job->clause];
@@ -28,6 +29,7 @@ static int half_run(struct pst *s, const struct pst_job *job, struct pst_counts 
 	return s->judge == job->judge_writes ? clause->write(s, job, c) : clause->read(s, job, c);
 }
 
+/* Adds what the other end saw.  Of two reasons the first counts, of two delays the longer one. */
 static void counts_add(struct pst_counts *to, const struct pst_counts *from)
 {
 	if (to->wrong == 0 && from->wrong != 0) {
@@ -43,6 +45,7 @@ static void counts_add(struct pst_counts *to, const struct pst_counts *from)
 	}
 }
 
+/* A clause that an error ended counts as broken, with the reason that fits the error. */
 static void error_note(struct pst_counts *c, int err)
 {
 	uint32_t why = PST_WHY_ERROR;
@@ -58,6 +61,10 @@ static void error_note(struct pst_counts *c, int err)
 
 /* ---- the helper --------------------------------------------------------------------------------- */
 
+/*
+ * Does one request of the judge and replies with the error and the counts of this half.  -EBADMSG: there is no such
+ * clause.  -ENOTCONN.
+ */
 static int job_help(struct pst *s, const uint32_t args[PST_ARGS])
 {
 	struct pst_job job = { .clause = args[ARG_CLAUSE],
@@ -81,6 +88,7 @@ static int job_help(struct pst *s, const uint32_t args[PST_ARGS])
 	return 0;
 }
 
+/* Replies with the release of this host's kernel, which the report names. */
 static void kernel_tell(struct pst *s)
 {
 	uint32_t args[PST_ARGS] = { 0 };
@@ -128,6 +136,7 @@ int pst_help(const struct pst_cfg *cfg)
 
 /* ---- the judge ---------------------------------------------------------------------------------- */
 
+/* The sum by which a weight is divided: each clause is tried in two directions. */
 static uint32_t weights(void)
 {
 	uint32_t sum = 0;
@@ -137,6 +146,7 @@ static uint32_t weights(void)
 	return sum;
 }
 
+/* Asks the helper for its half, and waits until it is ready: what comes after that belongs to this clause. */
 static int job_request(struct pst *s, const struct pst_job *job)
 {
 	const uint32_t args[] = { [ARG_CLAUSE] = job->clause,
@@ -172,6 +182,7 @@ static int job_judge(struct pst *s, const struct pst_job *job, struct pst_counts
 	return err != 0 ? err : -(int)reply[ARG_ERR];
 }
 
+/* The reason in words, with the number, or the mask of bits, that belongs to it. */
 static void verdict_text(struct pst_verdict *v)
 {
 	const struct pst_counts *c = &v->way[v->way[0].wrong != 0 ? 0 : 1];
@@ -220,6 +231,7 @@ static int clause_judge(struct pst *s, uint32_t i, struct pst_verdict *v)
 	return err == -ENOTCONN ? err : 0;
 }
 
+/* Is this the entry of the table that measures and judges nothing? */
 static bool is_time(const struct pst_clause *clause)
 {
 	return clause->write == pst_time_write;
@@ -236,6 +248,7 @@ static void time_take(struct pst *s, uint32_t i)
 	job_judge(s, &job, &c);
 }
 
+/* All clauses in their order.  When the link has ended, those that are left are said to be not testable. */
 static int clauses_judge(struct pst *s)
 {
 	struct pst_report *r = s->report;

@@ -12,16 +12,19 @@
 #define KEPT_LEN 65536u
 #define KEPT_ROUNDS 8u
 
+/* A slice of the peer. */
 struct opened {
 	struct port_map map;
 	size_t len;
 };
 
+/* The word that belongs to a place of a slice; it is never 0. */
 static uint64_t mark(uint32_t seed, uint32_t slice, size_t at)
 {
 	return (uint64_t)pst_mix(seed + slice, (uint32_t)at) << 32 | 1;
 }
 
+/* The length of the i-th slice: whole pages, parts of them, and last one as big as possible. */
 static uint32_t len_of(uint32_t i, uint32_t big)
 {
 	static const uint32_t lens[SLICES - 1] = { 1, PAGE + 1, 65536, 70001 };
@@ -52,6 +55,10 @@ static bool whole_pages(size_t len)
 	return len != 0 && len % PAGE == 0;
 }
 
+/*
+ * Opens and maps a slice of the peer.  -ERANGE: it could be opened for more bytes than it has.  -EBADMSG: no length of
+ * a slice.
+ */
 static int slice_take(struct pst *s, uint32_t id, size_t len, struct opened *o,
 		      struct pst_counts *c)
 {
@@ -88,6 +95,7 @@ static void slice_mark(const struct opened *o, uint32_t seed, uint32_t slice)
 	u_out_fence(&o->map.out);
 }
 
+/* Marks all slices that the peer has made, and keeps them mapped until it has looked. */
 int pst_slices_write(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	struct opened o[SLICES] = { 0 };
@@ -109,11 +117,13 @@ int pst_slices_write(struct pst *s, const struct pst_job *job, struct pst_counts
 
 /* ---- the end that owns them --------------------------------------------------------------------- */
 
+/* A slice of this host. */
 struct owned {
 	struct port_slice slice;
 	struct port_map map;
 };
 
+/* Frees a slice of this host; also one that was not made. */
 static void owned_drop(struct pst *s, struct owned *o)
 {
 	port_unmap(s->port, &o->map);
@@ -124,6 +134,7 @@ static void owned_drop(struct pst *s, struct owned *o)
 	memset(o, 0, sizeof(*o));
 }
 
+/* Makes and maps a slice of this host. */
 static int owned_make(struct pst *s, size_t len, struct owned *o)
 {
 	int err = port_slice_alloc(s->port, len, &o->slice);
@@ -195,6 +206,7 @@ static void marks_check(const struct owned *o, uint32_t seed, uint32_t slice, st
 	}
 }
 
+/* Makes slices, has the peer mark them, and looks whether each mark lies where it belongs. */
 int pst_slices_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	struct owned o[SLICES] = { 0 };
@@ -264,6 +276,7 @@ static int freed_round(struct pst *s, struct owned *now, uint32_t round, struct 
 	return err;
 }
 
+/* Frees a slice that the peer has mapped, then makes others, into which the peer must not store by that map. */
 int pst_freed_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	struct owned old = { 0 }, now[KEPT_ROUNDS] = { 0 };

@@ -13,11 +13,13 @@
 #define BATCHES 4u
 #define PAD_AGAIN_NS INT64_C(4000000)
 
+/* Where the word of the i-th line lies. */
 static size_t line_at(uint32_t i)
 {
 	return PST_AT_AREA + (size_t)i * LINE_STEP;
 }
 
+/* Stores `v` into the word of each line. */
 static void lines_store(struct pst *s, uint32_t v)
 {
 	for (uint32_t i = 0; i < LINES; i++)
@@ -69,6 +71,7 @@ static int look_on(struct pst *s, const struct pst_job *job, struct pst_counts *
 	return err;
 }
 
+/* Two words of which each half, or byte, follows from another, so that a torn one is seen. */
 static void word_store(struct pst *s, uint32_t n)
 {
 	pst_store64(&s->data, PST_AT_WORD, (uint64_t)~n << 32 | n);
@@ -76,6 +79,7 @@ static void word_store(struct pst *s, uint32_t n)
 	pst_fence(&s->data);
 }
 
+/* Are the words whole?  True if there is another one than at the last look. */
 static bool word_check(struct pst *s, struct pst_counts *c)
 {
 	uint64_t v = pst_load64(&s->data, PST_AT_WORD);
@@ -101,6 +105,7 @@ int pst_word_read(struct pst *s, const struct pst_job *job, struct pst_counts *c
 	return look_on(s, job, c, word_check);
 }
 
+/* Lines, a fence, then the flag with the same number. */
 static void order_store(struct pst *s, uint32_t n)
 {
 	lines_store(s, n);
@@ -140,6 +145,7 @@ struct plan {
 	size_t end;
 };
 
+/* A number below `below`; the same plan draws the same numbers at both ends. */
 static uint32_t draw(struct plan *p, uint32_t below)
 {
 	return pst_mix(p->seed, p->n++) % below;
@@ -159,12 +165,14 @@ static bool plan_next(struct plan *p, size_t *at_out, size_t *len_out, bool *twi
 	return p->end < PST_AREA;
 }
 
+/* Bytes that follow from their place and are never 0, as those between the ranges are. */
 static void fill(uint8_t *to, size_t len, uint32_t seed, size_t at)
 {
 	for (size_t i = 0; i < len; i++)
 		to[i] = (uint8_t)(pst_mix(seed, (uint32_t)(at + i)) | 1);
 }
 
+/* Stores all ranges of a batch, from any alignment; some were stored with other bytes just before. */
 static void bytes_store(struct pst *s, uint32_t seed, uint8_t *buf)
 {
 	struct plan p = { .seed = seed };
@@ -184,6 +192,7 @@ static void bytes_store(struct pst *s, uint32_t seed, uint8_t *buf)
 	}
 }
 
+/* The area as the peer has to leave it. */
 static void bytes_expect(uint32_t seed, uint8_t *area)
 {
 	struct plan p = { .seed = seed };
@@ -197,6 +206,7 @@ static void bytes_expect(uint32_t seed, uint8_t *area)
 	}
 }
 
+/* A batch for each step of the reader. */
 int pst_bytes_write(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	uint8_t *buf = malloc(8192 + 8);
@@ -216,6 +226,7 @@ int pst_bytes_write(struct pst *s, const struct pst_job *job, struct pst_counts 
 	return err;
 }
 
+/* Counts the bytes that are not as wanted. */
 static void bytes_check(struct pst *s, const uint8_t *wanted, struct pst_counts *c)
 {
 	const uint8_t *found = (uint8_t *)s->data.in.base + PST_AT_AREA;
@@ -229,6 +240,7 @@ static void bytes_check(struct pst *s, const uint8_t *wanted, struct pst_counts 
 	}
 }
 
+/* Clears the area, has the peer store a batch, and compares all of it. */
 int pst_bytes_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	int64_t until = u_now_ns() + job->share_ns;
@@ -271,6 +283,7 @@ static int pad_tell(struct pst *s, uint32_t n, uint32_t old, struct pst_counts *
 	return err;
 }
 
+/* Each round stores, flushes or fences, and then tells it by a scratchpad. */
 static int told_write(struct pst *s, const struct pst_job *job, struct pst_counts *c, bool flush)
 {
 	uint32_t ack = 0, base = job->seed & 0x3fffffff;
@@ -288,6 +301,7 @@ static int told_write(struct pst *s, const struct pst_job *job, struct pst_count
 	return err;
 }
 
+/* Looks at the stores as soon as the scratchpad tells of them; `why` if one is not there. */
 static int told_read(struct pst *s, const struct pst_job *job, struct pst_counts *c, uint32_t why)
 {
 	int64_t until = u_now_ns() + job->share_ns;

@@ -27,6 +27,7 @@ struct pst_wait pst_wait_begin(int64_t ns)
 	return (struct pst_wait){ .deadline = ns < 0 ? U_NEVER : u_now_ns() + ns };
 }
 
+/* Never 0, so memory that is zero holds no record. */
 static uint32_t record_check(const struct pst_record *r)
 {
 	uint32_t x = pst_mix(pst_mix(r->seq, r->kind), r->ack);
@@ -36,6 +37,7 @@ static uint32_t record_check(const struct pst_record *r)
 	return x | 1;
 }
 
+/* Stores the record that was said last, with the number of the last one that was taken here. */
 static void record_store(struct pst *s)
 {
 	s->said.ack = s->heard;
@@ -46,12 +48,14 @@ static void record_store(struct pst *s)
 	port_flush(s->port);
 }
 
+/* Writes the peer's scratchpads; the first one, which has the check, comes last. */
 static void pads_write(struct pst *s)
 {
 	for (unsigned int i = PST_PADS; i > 0; i--)
 		port_peer_spad_write(s->port, i - 1, s->pad[i - 1]);
 }
 
+/* Says again what the peer may not have got. */
 static void restate(struct pst *s)
 {
 	s->restated_at = u_now_ns();
@@ -61,6 +65,7 @@ static void restate(struct pst *s)
 		record_store(s);
 }
 
+/* Is the link down, or is it another one than that over which slices were exchanged? */
 static bool link_ended(struct pst *s)
 {
 	uint32_t generation;
@@ -92,6 +97,7 @@ int pst_poll(struct pst *s, struct pst_wait *w)
 
 /* ---- exchanging slices ------------------------------------------------------------------------- */
 
+/* Frees this host's slice and unmaps both; also one that was made in part. */
 static void slice_drop(struct pst *s, struct pst_slice *l)
 {
 	port_unmap(s->port, &l->out);
@@ -112,6 +118,7 @@ void pst_leave(struct pst *s)
 	s->generation = 0;
 }
 
+/* Makes a slice of this host for the peer to open. */
 static int slice_offer(struct pst *s, struct pst_slice *l, size_t len)
 {
 	int err = port_slice_alloc(s->port, len, &l->own);
@@ -123,6 +130,7 @@ static int slice_offer(struct pst *s, struct pst_slice *l, size_t len)
 	return port_map(s->port, l->own.fd, len, PORT_INBOUND, &l->in);
 }
 
+/* The first scratchpad: exchange, role and phase, with a check over the others. */
 static uint32_t pad_word(const uint32_t pad[PST_PADS], bool judge, uint32_t epoch, uint32_t phase)
 {
 	uint32_t sum = pst_mix(epoch, phase | (judge ? 4u : 0));
@@ -132,6 +140,7 @@ static uint32_t pad_word(const uint32_t pad[PST_PADS], bool judge, uint32_t epoc
 	return MAGIC << 24 | (sum & 0xffff) << 8 | (epoch & 0x1f) << 3 | (judge ? 4u : 0) | phase;
 }
 
+/* This host's scratchpads, which the peer writes. */
 static void pads_read(const struct pst *s, uint32_t pad[PST_PADS])
 {
 	for (unsigned int i = 0; i < PST_PADS; i++)
@@ -154,6 +163,7 @@ bool pst_peer_rejoins(const struct pst *s)
 	return phase_of(pad, !s->judge, s->epoch + 1) != 0;
 }
 
+/* Opens and maps a slice of the peer, unless that has been done. */
 static int slice_open(struct pst *s, struct pst_slice *l, uint32_t id, size_t len)
 {
 	int fd, err;
@@ -178,6 +188,7 @@ static int slices_open(struct pst *s, const uint32_t pad[PST_PADS])
 	return err == -ENOENT ? -EAGAIN : err;
 }
 
+/* Tells the peer how far this end is, and again now and then until the peer has gone on. */
 static void phase_tell(struct pst *s, uint32_t phase)
 {
 	s->pad[PAD_WORD] = pad_word(s->pad, s->judge, s->epoch, phase);
@@ -185,6 +196,10 @@ static void phase_tell(struct pst *s, uint32_t phase)
 	restate(s);
 }
 
+/*
+ * Offers this end's slices and opens the peer's, until each end has told that it has opened them.  -EALREADY: the peer
+ * has this end's role.
+ */
 static int pads_exchange(struct pst *s)
 {
 	struct pst_wait w = pst_wait_begin(s->cfg->gone_ns);
@@ -213,6 +228,7 @@ static int pads_exchange(struct pst *s)
 	return err;
 }
 
+/* Waits until the link is up.  -ETIMEDOUT. */
 static int link_await(struct pst *s)
 {
 	struct pst_wait w = pst_wait_begin(s->cfg->gone_ns);
@@ -261,6 +277,7 @@ static bool record_read(const struct pst *s, struct pst_record *out)
 	return out->check == record_check(out);
 }
 
+/* Waits until the peer has taken what was said last, for gone_ns at most. */
 static void taken_await(struct pst *s)
 {
 	struct pst_wait w = pst_wait_begin(s->cfg->gone_ns);

@@ -25,12 +25,14 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* One more sample, of the time since then; those after the first ROUNDS do not count. */
 static void sample(struct samples *t, int64_t since)
 {
 	if (t->n < ROUNDS)
 		t->ns[t->n++] = (uint32_t)u_min64((uint64_t)(u_now_ns() - since), UINT32_MAX);
 }
 
+/* A row of the report.  The helper has no report: it measures nothing that is kept. */
 static void measured(struct pst *s, const char *name, const char *unit, size_t bytes, double mid,
 		     double p99)
 {
@@ -55,6 +57,7 @@ static void timed(struct pst *s, const char *name, struct samples *t, double par
 
 /* ---- the end that measures ---------------------------------------------------------------------- */
 
+/* Has the other end answer in a mode; it does when this returns. */
 static int mode_begin(struct pst *s, uint32_t mode)
 {
 	uint32_t args[PST_ARGS];
@@ -65,6 +68,7 @@ static int mode_begin(struct pst *s, uint32_t mode)
 	return pst_hear(s, PST_STEP, args, s->cfg->gone_ns);
 }
 
+/* Tells the other end to stop answering, and waits until it has; `err` is passed on. */
 static int mode_end(struct pst *s, int err)
 {
 	uint32_t args[PST_ARGS];
@@ -73,6 +77,7 @@ static int mode_end(struct pst *s, int err)
 	return err != 0 ? err : pst_hear(s, PST_STEP, args, s->cfg->gone_ns);
 }
 
+/* Half the time until a word that the other end polls for, and sends back, is here again. */
 static int words(struct pst *s, struct samples *t, int64_t until)
 {
 	uint32_t back = 0;
@@ -108,6 +113,7 @@ static int ring_round(struct pst *s)
 	return err == -ETIMEDOUT ? -ENOENT : err;
 }
 
+/* Half the time until a ring has woken the other end and its ring this one. */
 static int rings(struct pst *s, struct samples *t, int64_t until)
 {
 	uint32_t lost = 0;
@@ -138,6 +144,7 @@ static void flushes(struct pst *s, struct samples *t)
 	timed(s, "flush", t, 1);
 }
 
+/* Scratchpads: of this side read, of the peer written, of the peer read. */
 static void pads(struct pst *s, struct samples *t)
 {
 	for (int what = 0; what < 3; what++) {
@@ -160,6 +167,7 @@ static void pads(struct pst *s, struct samples *t)
 	}
 }
 
+/* Stores the area again and again, `bytes` at a time, for about `ns`; the flush at the end counts, too. */
 static void rate(struct pst *s, const void *buf, size_t bytes, int64_t ns)
 {
 	int64_t begin = u_now_ns(), end;
@@ -178,6 +186,7 @@ static void rate(struct pst *s, const void *buf, size_t bytes, int64_t ns)
 	measured(s, "stores", "MB/s", bytes, total / 1e6 / ((double)(end - begin) / 1e9), 0);
 }
 
+/* The judge measures: words, rings, then what needs no answer. */
 int pst_time_write(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	struct samples *t = calloc(1, sizeof(*t));
@@ -204,6 +213,7 @@ int pst_time_write(struct pst *s, const struct pst_job *job, struct pst_counts *
 
 /* ---- the end that answers ----------------------------------------------------------------------- */
 
+/* Stores each word back that comes. */
 static int words_answer(struct pst *s)
 {
 	uint32_t v = 0;
@@ -217,6 +227,7 @@ static int words_answer(struct pst *s)
 	return err;
 }
 
+/* Sleeps, and answers each ring with one. */
 static int rings_answer(struct pst *s)
 {
 	struct pst_wait w = pst_wait_begin(-1);
@@ -237,6 +248,7 @@ static int rings_answer(struct pst *s)
 	return err;
 }
 
+/* Answers in the mode that the judge names, until it names the last. */
 int pst_time_read(struct pst *s, const struct pst_job *job, struct pst_counts *c)
 {
 	uint32_t args[PST_ARGS] = { 0 };

@@ -61,7 +61,8 @@ void vs_bind_source_slow(int fd, const struct sockaddr *a, socklen_t alen)
 
 	if (vs_addr_of(a, alen, &addr) && vs_map_host(&none, &addr, host) && is_tcp(fd) &&
 	    getsockname(fd, (struct sockaddr *)&mine, &n) == 0 &&
-	    vs_addr_of((struct sockaddr *)&mine, n, &here) && vs_addr_is_any(&here) && here.port == 0) {
+	    vs_addr_of((struct sockaddr *)&mine, n, &here) && vs_addr_is_any(&here) &&
+	    here.port == 0) {
 		vs_real.setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 		vs_addr_make(&mine, mine.ss_family, &vs_env.address, 0);
 		vs_real.bind(fd, (struct sockaddr *)&mine, n);

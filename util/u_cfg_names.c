@@ -15,7 +15,7 @@
 #define OF_OSHRUN PREFIX "OSHRUN"
 /*
  * The beginning of those that vi_run sets and libvisock.so checks itself: PROMOTE, RULES, MAP, BIND, LOOPBACK, SERVICE,
- * PLACE and STATS follow (vs_env.h).
+ * PLACE, STATS and ALL follow (vs_env.h).
  */
 #define OF_SOCKETS "VIADUCT_SOCK_"
 #define NAME_BYTES 64 /* longer names are compared by their first bytes */

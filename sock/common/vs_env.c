@@ -102,7 +102,7 @@ static int check_names(char *error)
 {
 	static const char *const names[] = { VS_ENV_PROMOTE, VS_ENV_RULES,    VS_ENV_MAP,
 					     VS_ENV_BIND,    VS_ENV_LOOPBACK, VS_ENV_STATS,
-					     VS_ENV_SERVICE, VS_ENV_PLACE };
+					     VS_ENV_SERVICE, VS_ENV_PLACE,    VS_ENV_ALL };
 	size_t i, n;
 	char **e;
 
@@ -125,6 +125,7 @@ static int check_names(char *error)
 int vs_env_read(struct vs_env *env, char error[VS_ENV_ERROR])
 {
 	const char *loopback = variable(VS_ENV_LOOPBACK), *host = variable("VIADUCT_HOST");
+	const char *all = variable(VS_ENV_ALL);
 	size_t i;
 	int rc;
 
@@ -134,6 +135,9 @@ int vs_env_read(struct vs_env *env, char error[VS_ENV_ERROR])
 	if (loopback && strcmp(loopback, "0") != 0 && strcmp(loopback, "1") != 0)
 		return refuse(error, VS_ENV_LOOPBACK, loopback, "0 or 1");
 	env->loopback = loopback && loopback[0] == '1';
+	if (all && strcmp(all, "0") != 0 && strcmp(all, "1") != 0)
+		return refuse(error, VS_ENV_ALL, all, "0 or 1");
+	env->all = all && all[0] == '1';
 	rc = check_names(error);
 	if (rc == 0)
 		rc = read_promote(env, error);

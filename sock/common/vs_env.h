@@ -16,11 +16,13 @@
 #define VS_ENV_SERVICE "VIADUCT_SOCK_SERVICE"	/* see vs_service.h */
 #define VS_ENV_PLACE "VIADUCT_SOCK_PLACE"	/* likewise */
 #define VS_ENV_STATS "VIADUCT_SOCK_STATS"	/* file of counters */
+#define VS_ENV_ALL "VIADUCT_SOCK_ALL"		/* 1: there is a filter, see vs_all.h */
 
 struct vs_env {
 	enum vs_policy promote;
 	bool possible; /* some rule or the policy lets a connection be promoted */
 	bool loopback;
+	bool all;   /* calls are marked for the filter of vi_run --all */
 	bool bound; /* to `address` */
 	struct vs_addr address;
 	unsigned int pollers;

@@ -74,6 +74,30 @@ bool vs_addr_is_loopback(const struct vs_addr *a)
 	return memcmp(a->b, one, sizeof(one)) == 0;
 }
 
+bool vs_addr_is_any(const struct vs_addr *a)
+{
+	static const uint8_t zero[16];
+
+	return memcmp(a->b, zero, 16) == 0 || (vs_addr_is_v4(a) && memcmp(a->b + 12, zero, 4) == 0);
+}
+
+void vs_addr_make(struct sockaddr_storage *out, sa_family_t family, const struct vs_addr *a,
+		  uint16_t port)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)out;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
+
+	memset(out, 0, sizeof(*out));
+	out->ss_family = family;
+	if (family == AF_INET) {
+		v4->sin_port = htons(port);
+		memcpy(&v4->sin_addr, a->b + 12, 4);
+	} else {
+		v6->sin6_port = htons(port);
+		memcpy(&v6->sin6_addr, a->b, 16);
+	}
+}
+
 void vs_addr_text(const struct vs_addr *a, char *text, size_t size)
 {
 	const char *done = vs_addr_is_v4(a) ? inet_ntop(AF_INET, a->b + 12, text, (socklen_t)size)

@@ -53,6 +53,14 @@ bool vs_addr_is_v4(const struct vs_addr *a);
  * which names one host.
  */
 bool vs_addr_is_loopback(const struct vs_addr *a);
+/* True: 0.0.0.0 or ::, whatever the port. */
+bool vs_addr_is_any(const struct vs_addr *a);
+/*
+ * Writes an IPv4 address as one of that family, AF_INET or AF_INET6, with this port in the processor's byte order in
+ * place of its own.
+ */
+void vs_addr_make(struct sockaddr_storage *out, sa_family_t family, const struct vs_addr *a,
+		  uint16_t port);
 /* Writes the address without the port, or "" where `size` is too small. */
 void vs_addr_text(const struct vs_addr *a, char *text, size_t size);
 

@@ -83,7 +83,7 @@ VS_HOOK int connect(int fd, const struct sockaddr *a, socklen_t alen)
  */
 static int accepted(int listener, int fd, bool nonblock)
 {
-	if (fd >= 0 && vs_sock_listener(listener)) {
+	if (fd >= 0 && vs_sock_is_accepted(listener, fd)) {
 		if (vs_unlikely(vs_peek(fd) != NULL))
 			vs_forget_fd(fd);
 		vs_sock_accepted(listener, fd, nonblock);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 
 #include "vs_real.h"
 
@@ -27,31 +26,6 @@ static bool only_v6(int fd)
 	return vs_real.getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, &n) == 0 && on;
 }
 
-/* True: 0.0.0.0 or ::, whatever the port. */
-static bool is_any(const struct vs_addr *a)
-{
-	static const uint8_t zero[16];
-
-	return memcmp(a->b, zero, 16) == 0 || (vs_addr_is_v4(a) && memcmp(a->b + 12, zero, 4) == 0);
-}
-
-/* Writes the host's address in that family, AF_INET or AF_INET6, with that port in the processor's byte order. */
-static void make(struct sockaddr_storage *out, sa_family_t family, uint16_t port)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)out;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
-
-	memset(out, 0, sizeof(*out));
-	out->ss_family = family;
-	if (family == AF_INET) {
-		v4->sin_port = htons(port);
-		memcpy(&v4->sin_addr, vs_env.address.b + 12, 4);
-	} else {
-		v6->sin6_port = htons(port);
-		memcpy(&v6->sin6_addr, vs_env.address.b, 16);
-	}
-}
-
 /*
  * vs_bind_any() of a process that stands for a host; an IPv6 socket with IPV6_V6ONLY is left.  `ours` is written only
  * for true; errno stays.
@@ -63,10 +37,10 @@ bool vs_bind_any_slow(int fd, const struct sockaddr *a, socklen_t alen,
 	struct vs_addr addr;
 	bool change;
 
-	change = vs_addr_of(a, alen, &addr) && is_any(&addr) && is_tcp(fd) &&
+	change = vs_addr_of(a, alen, &addr) && vs_addr_is_any(&addr) && is_tcp(fd) &&
 		 (a->sa_family == AF_INET || !only_v6(fd));
 	if (change)
-		make(ours, a->sa_family, addr.port);
+		vs_addr_make(ours, a->sa_family, &vs_env.address, addr.port);
 	errno = before;
 	return change;
 }
@@ -87,9 +61,10 @@ void vs_bind_source_slow(int fd, const struct sockaddr *a, socklen_t alen)
 
 	if (vs_addr_of(a, alen, &addr) && vs_map_host(&none, &addr, host) && is_tcp(fd) &&
 	    getsockname(fd, (struct sockaddr *)&mine, &n) == 0 &&
-	    vs_addr_of((struct sockaddr *)&mine, n, &here) && is_any(&here) && here.port == 0) {
+	    vs_addr_of((struct sockaddr *)&mine, n, &here) && vs_addr_is_any(&here) &&
+	    here.port == 0) {
 		vs_real.setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-		make(&mine, mine.ss_family, 0);
+		vs_addr_make(&mine, mine.ss_family, &vs_env.address, 0);
 		vs_real.bind(fd, (struct sockaddr *)&mine, n);
 	}
 	errno = before;

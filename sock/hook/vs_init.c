@@ -17,6 +17,7 @@
 #include "vs_io_wait.h"
 #include "vs_item.h"
 #include "vs_late.h"
+#include "vs_mark.h"
 #include "vs_place.h"
 #include "vs_real.h"
 #include "vs_signal.h"
@@ -111,6 +112,8 @@ static void begin(void)
 		vs_say(error);
 		vs_env = (struct vs_env){ .promote = VS_NEVER };
 	}
+	if (vs_env.all)
+		vs_mark_calls();
 	vs_stat_open(secure_getenv(VS_ENV_STATS), vs_env.program);
 	vs_spin_init();
 	config.spin_us = (uint32_t)(vs_spin_ns / 1000);

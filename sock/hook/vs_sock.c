@@ -260,17 +260,19 @@ void vs_sock_accepted(int listener, int fd, bool nonblock)
 	errno = before;
 }
 
-bool vs_sock_listener(int fd)
+bool vs_sock_is_accepted(int listener, int fd)
 {
 	int protocol = 0, before = errno;
 	socklen_t n = sizeof(protocol);
 
 	if (!matters())
 		return false;
-	if (!vs_peek(fd) && vs_real.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &n) != 0)
+	if (vs_peek(listener))
+		return true;
+	if (vs_real.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &n) != 0)
 		protocol = 0;
 	errno = before;
-	return vs_peek(fd) || protocol == IPPROTO_TCP;
+	return protocol == IPPROTO_TCP;
 }
 
 void vs_sock_listens(int fd)

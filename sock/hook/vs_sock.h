@@ -19,13 +19,16 @@
 /*
  * After socket(), accept(): gives the descriptor an object if it is a TCP socket, and some connection may be promoted
  * or statistics are asked for; one that was accepted has its listener's options, and is connected.  vs_sock_accepted()
- * does not ask whether it is TCP: vs_sock_listener() does.
+ * does not ask whether it is TCP: vs_sock_is_accepted() does.
  */
 void vs_sock_made(int fd, int family, int type, int protocol);
 void vs_sock_accepted(int listener, int fd, bool nonblock);
 
-/* Whether accept() on it gives TCP connections, and some may be promoted or statistics are asked for.  errno stays. */
-bool vs_sock_listener(int fd);
+/*
+ * Whether accept() has given a TCP connection, and some may be promoted or statistics are asked for.  A listener for
+ * MPTCP gives one for a peer that does not know that.  errno stays.
+ */
+bool vs_sock_is_accepted(int listener, int fd);
 
 /*
  * After connect(), with what it returned as 0 or errno: the socket is connected, or may become so.  Does nothing for an

@@ -2,20 +2,18 @@
 /* vi_run - runs a program with libvisock.so, and tells what the library did. */
 #include <errno.h>
 #include <limits.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "u_option.h"
+#include "vr_all.h"
 #include "vr_explain.h"
+#include "vr_filter.h"
 #include "vr_options.h"
 #include "vr_stats.h"
 
@@ -25,10 +23,10 @@
 static pid_t child;
 
 /*
- * Finds the library in the build folder of this program, else the installed one.  False: it is not there, and `path`
- * says where it was sought last.
+ * Finds a file in the build folder of this program, there at `built`, else the installed one.  False: it is not there,
+ * and `path` says where it was sought last.
  */
-static bool find_library(char path[PATH_MAX])
+static bool find_file(const char *built, const char *installed, int mode, char path[PATH_MAX])
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -39,13 +37,13 @@ static bool find_library(char path[PATH_MAX])
 		slash = strrchr(self, '/');
 		if (slash) {
 			*slash = '\0';
-			if (snprintf(path, PATH_MAX, "%s/../hook/libvisock.so", self) < PATH_MAX &&
-			    access(path, R_OK) == 0)
+			if (snprintf(path, PATH_MAX, "%s/../%s", self, built) < PATH_MAX &&
+			    access(path, mode) == 0)
 				return true;
 		}
 	}
-	snprintf(path, PATH_MAX, "%s", VISOCK_LIBRARY);
-	return access(path, R_OK) == 0;
+	snprintf(path, PATH_MAX, "%s", installed);
+	return access(path, mode) == 0;
 }
 
 /* Puts the library at the front of LD_PRELOAD.  False: no memory. */
@@ -64,29 +62,6 @@ static bool preload(const char *library)
 }
 
 /*
- * io_uring_setup() fails with ENOSYS in this process and its children from now on: it has one number in all of a
- * processor's modes, but x32's.  Without the right to filter, the process gives up gaining rights.  False: the kernel
- * takes no filter.
- */
-static bool refuse_uring(void)
-{
-	static struct sock_filter steps[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xbfffffff),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { .len = sizeof(steps) / sizeof(steps[0]), .filter = steps };
-
-	/* Without the right to do so, only a process that can gain no rights may filter. */
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0)
-		return true;
-	return errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
-/*
  * Becomes the program; returns only after an error, which it prints, with the exit status: 127 if there is none, else
  * 126.
  */
@@ -97,7 +72,7 @@ static int run(char **program)
 	return errno == ENOENT ? NOT_FOUND : NOT_RUN;
 }
 
-/* ---- with statistics: the program is a child ---- */
+/* ---- with statistics, or for all programs: the program is a child ---- */
 
 /* Handler of signals that the program is to get. */
 static void pass_on(int number)
@@ -162,6 +137,27 @@ static int run_with_stats(const struct vr_options *o)
 	return vr_stats_end(file, o->stats) != 0 && status == 0 ? 1 : status;
 }
 
+/*
+ * Runs the program with vi_forward, at that path, then tells the statistics if they are asked for: the exit status as
+ * of run_with_stats().
+ */
+static int run_all(const struct vr_options *o, const struct vs_env *env, const char *path)
+{
+	struct vs_stat_file *file;
+	struct vr_all all;
+	int status;
+
+	if (o->stats && vr_stats_begin(&file) != 0)
+		return 1;
+	status = vr_all_start(&all, path, env, run, o->program);
+	if (status == 0) {
+		child = all.forward;
+		handle_signals();
+		status = vr_all_wait(&all);
+	}
+	return o->stats && vr_stats_end(file, o->stats) != 0 && status == 0 ? 1 : status;
+}
+
 /* Says on standard error that the program cannot be helped, if so; nothing about one that is not there. */
 static void warn(const char *name)
 {
@@ -169,14 +165,14 @@ static void warn(const char *name)
 	enum vr_program kind = vr_program_kind(name, path);
 
 	if (kind != VR_HELPED && kind != VR_MISSING)
-		fprintf(stderr, "vi_run: %s: %s\n", path, vr_program_text(kind));
+		fprintf(stderr, "vi_run: %s: %s\n", path, vr_program_text(kind, false));
 }
 
 int main(int argc, char **argv)
 {
 	struct vr_options o = { 0 };
 	static struct vs_env env;
-	char library[PATH_MAX];
+	char library[PATH_MAX], forward[PATH_MAX];
 	int rc = vr_options_parse(&o, argc, argv);
 
 	if (rc != U_OPTION_GO_ON)
@@ -184,21 +180,28 @@ int main(int argc, char **argv)
 	rc = vr_options_apply(&o, &env);
 	if (rc != 0)
 		return rc;
-	if (!find_library(library)) {
+	if (!find_file("hook/libvisock.so", VISOCK_LIBRARY, R_OK, library)) {
 		fprintf(stderr, "vi_run: there is no %s\n", library);
 		return 1;
 	}
+	if (o.all && !find_file("forward/vi_forward", VI_FORWARD, X_OK, forward)) {
+		fprintf(stderr, "vi_run: there is no %s\n", forward);
+		return 1;
+	}
 	if (o.explain) {
-		vr_explain(&o, &env, library);
+		vr_explain(&o, &env, library, forward);
 		return 0;
 	}
-	warn(o.program[0]);
-	if (o.no_uring && !refuse_uring()) {
+	if (!o.all)
+		warn(o.program[0]);
+	if (o.no_uring && !vr_filter_refuse_uring()) {
 		fprintf(stderr, "vi_run: --no-uring: the kernel takes no filter: %s\n",
 			strerror(errno));
 		return 1;
 	}
 	if (!preload(library))
 		return 1;
+	if (o.all)
+		return run_all(&o, &env, forward);
 	return o.stats ? run_with_stats(&o) : run(o.program);
 }

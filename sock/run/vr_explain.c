@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vr_filter.h"
+
 /* ---- the program ---- */
 
 /* Finds an executable file, by PATH unless the name has a slash.  False: there is none. */
@@ -95,20 +97,28 @@ enum vr_program vr_program_kind(const char *name, char *path)
 	return kind;
 }
 
-const char *vr_program_text(enum vr_program kind)
+const char *vr_program_text(enum vr_program kind, bool all)
 {
-	static const char *const text[] = {
-		[VR_HELPED] = "its TCP connections can be promoted",
-		[VR_MISSING] = "there is no such program",
-		[VR_STATIC] =
-			"it is linked statically: the library is not loaded, and it talks TCP",
-		[VR_GO] = "a Go program makes system calls by itself, and talks TCP",
-		[VR_SETUID] = "it is set-user-ID: the library is not loaded, and it talks TCP",
-		[VR_OTHER_ABI] = "it is for another processor or word size: the library is not "
-				 "loaded, and it talks TCP",
+	static const char *const text[][2] = {
+		[VR_HELPED] = { "its TCP connections can be promoted",
+				"its TCP connections can be promoted" },
+		[VR_MISSING] = { "there is no such program", "there is no such program" },
+		[VR_STATIC] = { "it is linked statically: the library is not loaded, and it talks "
+				"TCP",
+				"it is linked statically: vi_forward carries its connections" },
+		[VR_GO] = { "a Go program makes system calls by itself, and talks TCP",
+			    "a Go program makes system calls by itself: vi_forward carries its "
+			    "connections" },
+		[VR_SETUID] = { "it is set-user-ID: the library is not loaded, and it talks TCP",
+				"it is set-user-ID: the library is not loaded; vi_forward carries "
+				"its connections if it may look into it" },
+		[VR_OTHER_ABI] = { "it is for another processor or word size: the library is not "
+				   "loaded, and it talks TCP",
+				   "it is for another processor or word size: the library is not "
+				   "loaded, vi_forward is not asked, and it talks TCP" },
 	};
 
-	return text[kind];
+	return text[kind][all];
 }
 
 /* ---- what would be done ---- */
@@ -158,7 +168,32 @@ static void explain_service(const struct vs_env *env)
 		       affinity);
 }
 
-void vr_explain(const struct vr_options *o, const struct vs_env *env, const char *library)
+/* What --all does, and what it cannot do. */
+static void explain_all(const struct vr_options *o, const char *forward)
+{
+	int rc;
+
+	if (!o->all) {
+		printf("others      talk TCP: static programs, Go, system calls of their own; --all "
+		       "carries them\n");
+		return;
+	}
+	rc = vr_filter_try();
+	if (rc != 0) {
+		printf("others      cannot be had: the kernel takes no filter that asks (Linux 5.14, "
+		       "x86-64 or arm64): %s\n",
+		       strerror(-rc));
+		return;
+	}
+	printf("others      %s carries what connect() and accept() make, slower than the library\n"
+	       "            not had: MSG_FASTOPEN, io_uring, MPTCP, programs of 32 bits, sockets "
+	       "bound to a\n"
+	       "            port before connect(), connections made before or received from others\n",
+	       forward);
+}
+
+void vr_explain(const struct vr_options *o, const struct vs_env *env, const char *library,
+		const char *forward)
 {
 	const char *fabric = getenv("VIADUCT_FABRIC"), *host = getenv("VIADUCT_HOST");
 	char path[PATH_MAX], text[64];
@@ -176,11 +211,12 @@ void vr_explain(const struct vr_options *o, const struct vs_env *env, const char
 						 : "127.0.0.1 and ::1 stay with the kernel");
 	printf("io_uring    %s\n", o->no_uring ? "refused: the program gets ENOSYS"
 					       : "ends promotion in a process that sets it up");
+	explain_all(o, forward);
 	explain_service(env);
 	explain_rules(&env->rules);
 	if (!o->program[0])
 		return;
 	kind = vr_program_kind(o->program[0], path);
 	printf("program     %s: %s\n", kind == VR_MISSING ? o->program[0] : path,
-	       vr_program_text(kind));
+	       vr_program_text(kind, o->all));
 }

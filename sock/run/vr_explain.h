@@ -3,6 +3,7 @@
 #ifndef VR_EXPLAIN_H
 #define VR_EXPLAIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "vr_options.h"
@@ -21,10 +22,11 @@ enum vr_program {
  * for a script, and for one that cannot be read.
  */
 enum vr_program vr_program_kind(const char *name, char *path);
-/* What that means for the program, for people. */
-const char *vr_program_text(enum vr_program kind);
+/* What that means for the program, with --all or without, for people. */
+const char *vr_program_text(enum vr_program kind, bool all);
 
 /* Prints on standard output what vi_run would do, and whether the program can be helped. */
-void vr_explain(const struct vr_options *o, const struct vs_env *env, const char *library);
+void vr_explain(const struct vr_options *o, const struct vs_env *env, const char *library,
+		const char *forward);
 
 #endif

@@ -44,6 +44,11 @@ static const struct u_option options[] = {
 	  "let io_uring fail with ENOSYS, so that programs which can do\n"
 	  "without keep their VIs; unless root, set-user-ID is void then",
 	  AT(no_uring) },
+	{ "all", 0, NULL,
+	  "also programs that no preloaded library reaches, as those in Go and\n"
+	  "static ones: a helper process carries their bytes; unless root,\n"
+	  "set-user-ID is void then",
+	  AT(all) },
 	{ "stats", 0, "[=FILE]",
 	  "say at the end what VIs and TCP carried, and why connections were\n"
 	  "not promoted; to FILE as JSON",

@@ -10,7 +10,7 @@
 struct vr_options {
 	const char *host, *fabric, *promote, *rules, *map, *service, *place;
 	const char *stats; /* NULL: none; "": to standard error; else the file for JSON */
-	bool loopback, explain, no_uring;
+	bool loopback, explain, no_uring, all;
 	char **program; /* with its arguments, ended by NULL; [0] may be NULL with explain */
 };
 

@@ -45,6 +45,7 @@ LAYERS = {
     "sock/stream": ["sock/include", "vipl/include"],
     "sock/common": [],
     "sock/hook": ["sock/common", "sock/include", "vipl/include"],
+    "sock/forward": ["sock/common", "vipl/include"],
     "sock/run": ["sock/common", "util/option"],
 }
 # The file that stands for a folder whose files do not all have the same include directories.

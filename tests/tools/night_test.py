@@ -190,7 +190,7 @@ class Repeat(Case):
         described = {model for _, models in repeat.model_table() for model in models}
         made = set(re.findall(r"^ *test\('([^']+)'", (ROOT / "tests/model/meson.build").read_text(), re.MULTILINE))
         self.assertEqual(described, made)
-        files = [os.path.relpath(path, ROOT) for folder in ("provider", "util", "sock", "tests/model")
+        files = [os.path.relpath(path, ROOT) for folder in ("kmod", "provider", "util", "sock", "tests/model")
                  for path in (ROOT / folder).rglob("*") if path.is_file()]
         for pattern, _ in repeat.model_table():
             self.assertTrue(any(repeat.matches(name, pattern) for name in files), pattern)

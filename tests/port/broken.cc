@@ -237,6 +237,17 @@ enum port_link link_state(struct port *p, uint32_t *generation_out)
 	return state;
 }
 
+/* Has the link come up again since this was asked first? */
+bool link_is_another(Broken *b)
+{
+	uint32_t now;
+	uint32_t first = 0;
+
+	port_link_state(b->port.inner, &now);
+	b->generation.compare_exchange_strong(first, now);
+	return now != b->generation;
+}
+
 /* Offers memory that was freed once more, under a new name. */
 int offer_again(struct port *p, struct port_slice *s)
 {
@@ -258,6 +269,8 @@ int slice_alloc(struct port *p, size_t len, struct port_slice *out)
 	std::lock_guard<std::recursive_mutex> guard(b->lock);
 	int err;
 
+	if (b->flaw == Flaw::OneLinkOnly && link_is_another(b))
+		return -ENOMEM;
 	for (auto s = b->freed.begin(); s != b->freed.end(); ++s) {
 		if (s->len != len)
 			continue;

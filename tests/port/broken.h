@@ -20,6 +20,7 @@ enum class Flaw {
 	SliceHalf,     /* the second half of a big slice leads nowhere */
 	PadWriteLost,  /* one write of some to a scratchpad of the peer */
 	LinkUntold,    /* nobody learns that the link went down and came up */
+	OneLinkOnly,   /* there are no slices for the link once it has come up again */
 	FreedUsedAgain /* while the peer can still store into it */
 };
 

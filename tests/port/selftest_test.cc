@@ -145,6 +145,7 @@ static const Case cases[] = {
 	{ "SliceHalf", Flaw::SliceHalf, "emu", { "slices" }, {} },
 	{ "PadWriteLost", Flaw::PadWriteLost, "emu", { "pads" }, {} },
 	{ "LinkUntold", Flaw::LinkUntold, "emu", { "link" }, {} },
+	{ "OneLinkOnly", Flaw::OneLinkOnly, "emu", { "link" }, {} },
 	{ "FreedUsedAgain", Flaw::FreedUsedAgain, "emu", { "freed" }, {} },
 };
 

@@ -140,9 +140,12 @@ void pst_leave(struct pst *s);
 /* Has the peer begun to exchange slices once more? */
 bool pst_peer_rejoins(const struct pst *s);
 
-/* Says it when the peer has taken what was said before, or has not for gone_ns. */
+/* Says it when the peer has taken what was said before, or has not for gone_ns.  Without slices nothing is said. */
 void pst_say(struct pst *s, uint32_t kind, const uint32_t *args, unsigned int n);
-/* A record of this kind.  -EPROTO when the peer has gone on to another clause. */
+/*
+ * A record of this kind.  -ENOTCONN also when slices could not be exchanged again.  -EPROTO when the peer has gone on
+ * to another clause.
+ */
 int pst_hear(struct pst *s, uint32_t kind, uint32_t args[PST_ARGS], int64_t ns);
 /* A step that the peer numbers so. */
 void pst_step_say(struct pst *s, uint32_t step);

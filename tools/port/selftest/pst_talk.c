@@ -277,6 +277,12 @@ static bool record_read(const struct pst *s, struct pst_record *out)
 	return out->check == record_check(out);
 }
 
+/* Have slices been exchanged?  They have not when pst_join() has failed. */
+static bool slices_stand(const struct pst *s)
+{
+	return s->ctl.out.base != NULL && s->data.out.base != NULL;
+}
+
 /* Waits until the peer has taken what was said last, for gone_ns at most. */
 static void taken_await(struct pst *s)
 {
@@ -291,6 +297,8 @@ static void taken_await(struct pst *s)
 
 void pst_say(struct pst *s, uint32_t kind, const uint32_t *args, unsigned int n)
 {
+	if (!slices_stand(s))
+		return;
 	if (s->said_any)
 		taken_await(s);
 	s->said.seq++;
@@ -307,6 +315,8 @@ int pst_hear(struct pst *s, uint32_t kind, uint32_t args[PST_ARGS], int64_t ns)
 	struct pst_record r;
 	int err;
 
+	if (!slices_stand(s))
+		return -ENOTCONN;
 	for (;;) {
 		if (record_read(s, &r) && r.seq != s->heard) {
 			s->pads_restate = false;

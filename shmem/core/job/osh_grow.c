@@ -149,7 +149,7 @@ static bool add(const char *fn, size_t bytes, bool last_try)
 bool osh_grow(const char *fn, size_t n, size_t alignment)
 {
 	int k = osh_extents();
-	size_t have = osh_blocks_total(), most = osh_align_up(osh_env.heap_max, PAGE);
+	size_t have = osh_blocks_total(), most = osh_env.heap_max;
 	size_t left = most > have ? most - have : 0, least, bytes;
 
 	if (k == OSH_EXTENTS || n > left)

@@ -102,6 +102,23 @@ TEST_F(Variables, TheBoundOfTheHeap)
 		  std::string::npos);
 }
 
+TEST_F(Variables, TheHeapHasWholePages)
+{
+	for (const char *size : { "1", "4095", "4096" }) {
+		setenv("SHMEM_SYMMETRIC_SIZE", size, 1);
+		unsetenv("SHMEM_VIADUCT_HEAP_MAX");
+		ASSERT_EQ(osh_env_read(error), 0);
+		EXPECT_EQ(osh_env.heap_bytes, 4096u) << size;
+		EXPECT_EQ(osh_env.heap_max, 8u * 4096) << size;
+		setenv("SHMEM_VIADUCT_HEAP_MAX", "0", 1);
+		ASSERT_EQ(osh_env_read(error), 0);
+		EXPECT_EQ(osh_env.heap_max, 4096u) << size;
+		setenv("SHMEM_VIADUCT_HEAP_MAX", "4097", 1);
+		ASSERT_EQ(osh_env_read(error), 0);
+		EXPECT_EQ(osh_env.heap_max, 8192u) << size;
+	}
+}
+
 TEST_F(Variables, NamesOfOtherLibrariesCountLast)
 {
 	setenv("XT_SYMMETRIC_HEAP_SIZE", "4m", 1);

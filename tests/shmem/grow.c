@@ -331,6 +331,13 @@ static void narrow(void)
 	CHECK(q != NULL);
 }
 
+/* More than any machine has: that is refused, and what the machine has room for is not. */
+static void beyond(void)
+{
+	CHECK(shmem_malloc((size_t)400 << 40) == NULL);
+	CHECK(shmem_malloc(5 * MIB) != NULL);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static atomic_bool stop;
@@ -432,6 +439,7 @@ int main(int argc, char **argv)
 		{ RULE(align_and_realloc_grow), SHMEM_THREAD_SINGLE, 2 },
 		{ RULE(refused), SHMEM_THREAD_SINGLE, 1 },
 		{ RULE(narrow), SHMEM_THREAD_SINGLE, 2 },
+		{ RULE(beyond), SHMEM_THREAD_SINGLE, 1 },
 		{ RULE(threads), SHMEM_THREAD_MULTIPLE, 1 },
 		{ RULE(spans), SHMEM_THREAD_SINGLE, 1 },
 		{ RULE(unequal), SHMEM_THREAD_SINGLE, 1 },

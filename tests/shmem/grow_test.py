@@ -88,6 +88,11 @@ class Grow(unittest.TestCase):
                 self.passes("narrow", *where, SHMEM_SYMMETRIC_SIZE="100m", SHMEM_VIADUCT_HEAP_MAX="400m",
                             says="do not fit into the symmetric heap( here: VIP_ERROR_RESOURCE|: )")
 
+    def test_more_than_the_machine_has(self):
+        done = run("beyond", *PLACES["near"], SHMEM_VIADUCT_HEAP_MAX="900t")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"\d+ bytes more do not fit into the symmetric heap here: .*this machine allows \d+ bytes at a time")
+
     def test_threads(self):
         for name in ("near", "far"):
             with self.subTest(name):

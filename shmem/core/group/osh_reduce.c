@@ -149,7 +149,7 @@ static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void 
 {
 	struct osh_target t;
 
-	return osh_target(fn, addr, n, team->pes[i], &t);
+	return osh_target(fn, &osh_ctx_internal, addr, n, team->pes[i], &t);
 }
 
 /*

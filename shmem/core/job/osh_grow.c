@@ -7,6 +7,7 @@
  * them got the memory has to be agreed on.  By then each has written into its heap where its extent is; the others read
  * that when they first use it (osh_map.c, osh_target.c), so PEs that do not use each other exchange nothing.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,12 +49,18 @@ static void minima(void *into, const void *from, size_t n)
 static OSH_COLD void say_refused(const char *fn, size_t bytes, VIP_RETURN rc)
 {
 	char limit[OSH_LIMIT_TEXT] = "";
+	VIP_NIC_ATTRIBUTES nic;
 	static bool told;
 
 	if (told)
 		return;
 	told = true;
-	osh_limit_find(bytes, limit);
+	if (VipQueryNic(osh_pe.nic, &nic) == VIP_SUCCESS &&
+	    bytes + OSH_ALIGN_MAX > nic.MaxRegisterBlockBytes)
+		snprintf(limit, sizeof(limit), "this machine allows %llu bytes at a time",
+			 (unsigned long long)nic.MaxRegisterBlockBytes);
+	else
+		osh_limit_find(bytes, limit);
 	osh_warn("%s: %zu bytes more do not fit into the symmetric heap here: %s%s%s", fn, bytes,
 		 rc == VIP_SUCCESS ? "out of memory" : VipxErrorString(rc),
 		 limit[0] != '\0' ? ": " : "", limit);
@@ -149,7 +156,7 @@ static bool add(const char *fn, size_t bytes, bool last_try)
 bool osh_grow(const char *fn, size_t n, size_t alignment)
 {
 	int k = osh_extents();
-	size_t have = osh_blocks_total(), most = osh_align_up(osh_env.heap_max, PAGE);
+	size_t have = osh_blocks_total(), most = osh_env.heap_max;
 	size_t left = most > have ? most - have : 0, least, bytes;
 
 	if (k == OSH_EXTENTS || n > left)

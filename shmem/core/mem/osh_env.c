@@ -68,6 +68,7 @@ static const struct variable {
 
 #define HEAP_MAX 9 /* the place of the last in the table */
 #define HEAP_TIMES 8
+#define PAGE 4096u
 
 /* The name of variable i that is set, or that of the specification where none is. */
 static const char *name_of(size_t i)
@@ -185,7 +186,7 @@ static int read_size(size_t i, const char *size, size_t *bytes, char error[BOOT_
 	return -EINVAL;
 }
 
-/* Reads size and bound of the heap. 0, or -EINVAL with one line in `error`. */
+/* Reads size and bound of the heap, in whole pages. 0, or -EINVAL with one line in `error`. */
 static int read_heap(char error[BOOT_TEXT_MAX])
 {
 	const char *size = value_of(0), *most = value_of(HEAP_MAX);
@@ -194,8 +195,9 @@ static int read_heap(char error[BOOT_TEXT_MAX])
 		return -EINVAL;
 	if (most != NULL && read_size(HEAP_MAX, most, &osh_env.heap_max, error) != 0)
 		return -EINVAL;
-	if (most == NULL)
-		osh_env.heap_max = osh_times(osh_env.heap_bytes, HEAP_TIMES);
+	osh_env.heap_bytes = osh_align_up(osh_env.heap_bytes, PAGE);
+	osh_env.heap_max = most == NULL ? osh_times(osh_env.heap_bytes, HEAP_TIMES)
+					: osh_align_up(osh_env.heap_max, PAGE);
 	if (osh_env.heap_max < osh_env.heap_bytes)
 		osh_env.heap_max = osh_env.heap_bytes;
 	return 0;

@@ -16,11 +16,11 @@ enum { OSH_COLLECT_DIRECT = 1, OSH_COLLECT_RING };
 enum { OSH_REDUCE_FLAT = 1, OSH_REDUCE_ROUNDS, OSH_REDUCE_SHARED, OSH_REDUCE_RING };
 
 struct osh_env {
-	size_t heap_bytes;
-	size_t heap_max; /* what the heap may grow to; at least heap_bytes */
-	bool version;	 /* print the version */
-	bool info;	 /* print all variables */
-	bool debug;	 /* check arguments */
+	size_t heap_bytes; /* whole pages, as heap_max */
+	size_t heap_max;   /* what the heap may grow to; at least heap_bytes */
+	bool version;	   /* print the version */
+	bool info;	   /* print all variables */
+	bool debug;	   /* check arguments */
 	int barrier, broadcast, collect, reduce; /* algorithms */
 };
 

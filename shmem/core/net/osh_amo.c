@@ -32,7 +32,7 @@ void osh_amo_slow(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t s
 
 	if ((uintptr_t)dest % size != 0)
 		osh_fatal("%s: the object at %p is not aligned to its %zu bytes", fn, dest, size);
-	at = osh_target(fn, dest, size, osh_world_pe_checked(fn, ctx, pe), &t);
+	at = osh_target(fn, ctx, dest, size, osh_world_pe_checked(fn, ctx, pe), &t);
 	if (at != NULL)
 		amo_at(op, size, at, value, cond, fetch);
 	else

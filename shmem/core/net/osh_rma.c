@@ -13,7 +13,7 @@ void osh_put_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *s
 
 	if (n == 0)
 		return;
-	at = osh_target(fn, dest, n, osh_world_pe_checked(fn, ctx, pe), &t);
+	at = osh_target(fn, ctx, dest, n, osh_world_pe_checked(fn, ctx, pe), &t);
 	if (at != NULL)
 		osh_copy(at, source, n);
 	else
@@ -28,7 +28,7 @@ void osh_get_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *s
 
 	if (n == 0)
 		return;
-	at = osh_target(fn, source, n, osh_world_pe_checked(fn, ctx, pe), &t);
+	at = osh_target(fn, ctx, source, n, osh_world_pe_checked(fn, ctx, pe), &t);
 	if (at != NULL)
 		osh_copy(dest, at, n);
 	else
@@ -101,7 +101,7 @@ void osh_put_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void
 	if (block == 0 || blocks == 0)
 		return;
 	extent(fn, source_stride, block, blocks);
-	at = osh_target(fn, dest, extent(fn, dest_stride, block, blocks),
+	at = osh_target(fn, ctx, dest, extent(fn, dest_stride, block, blocks),
 			osh_world_pe_checked(fn, ctx, pe), &t);
 	if (at != NULL) {
 		copy_strided(at, source, dest_stride, source_stride, block, blocks);
@@ -126,7 +126,7 @@ void osh_get_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void
 	if (block == 0 || blocks == 0)
 		return;
 	extent(fn, dest_stride, block, blocks);
-	at = osh_target(fn, source, extent(fn, source_stride, block, blocks),
+	at = osh_target(fn, ctx, source, extent(fn, source_stride, block, blocks),
 			osh_world_pe_checked(fn, ctx, pe), &t);
 	if (at != NULL) {
 		copy_strided(dest, at, dest_stride, source_stride, block, blocks);

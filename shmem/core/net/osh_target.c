@@ -47,9 +47,10 @@ int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe)
 
 /*
  * Where a far PE has the extent s, in its process: asked for once, as its heap says it.  All PEs have the extent, and
- * have said where, before any of them can give an address in it to the program.
+ * have said where, before any of them can give an address in it to the program.  The operation that wants to know it is
+ * one of this context, which has a connection to the PE, or is about to make one.
  */
-static const struct osh_remote *extent_remote(const char *fn, int pe, int s)
+static const struct osh_remote *extent_remote(const char *fn, struct osh_ctx *ctx, int pe, int s)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct osh_peer_extent *x = osh_extent_of(pe, s);
@@ -63,7 +64,7 @@ static const struct osh_remote *extent_remote(const char *fn, int pe, int s)
 		return &x->seg;
 	pthread_mutex_lock(&lock);
 	if (!atomic_load_explicit(&x->known, memory_order_relaxed)) {
-		osh_far_get(fn, &osh_ctx_internal, &t, &x->seg, sizeof(x->seg), false);
+		osh_far_get(fn, ctx, &t, &x->seg, sizeof(x->seg), false);
 		/* A: `seg` before it. */
 		atomic_store_explicit(&x->known, 1, memory_order_release);
 	}
@@ -71,7 +72,8 @@ static const struct osh_remote *extent_remote(const char *fn, int pe, int s)
 	return &x->seg;
 }
 
-void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_target *t)
+void *osh_target(const char *fn, struct osh_ctx *ctx, const void *addr, size_t n, int pe,
+		 struct osh_target *t)
 {
 	const struct osh_remote *remote;
 	const struct osh_peer *p;
@@ -99,7 +101,7 @@ void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_
 	base = osh_map_segment(fn, pe, s);
 	if (base != NULL)
 		return base + offset;
-	remote = s < OSH_EXTENT ? &p->seg[s] : extent_remote(fn, pe, s);
+	remote = s < OSH_EXTENT ? &p->seg[s] : extent_remote(fn, ctx, pe, s);
 	*t = (struct osh_target){ pe, remote->base + offset, remote->handle };
 	return NULL;
 }

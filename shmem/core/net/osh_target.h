@@ -18,10 +18,11 @@ _Noreturn void osh_bad_access(const char *fn, const void *addr, size_t n, int pe
 int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe);
 
 /*
- * Where n bytes of PE `pe` of the world are mapped here, after mapping them if need be; or NULL, with *t
- * filled for a far PE. An address or a PE that is not valid ends the job, and with SHMEM_DEBUG one in the heap that is
- * not allocated.
+ * Where n bytes of PE `pe` of the world are mapped here, after mapping them if need be; or NULL, with *t filled for a
+ * far PE.  That may have to be asked first where it has them: by `ctx`, the context of the operation.  An address or a
+ * PE that is not valid ends the job, and with SHMEM_DEBUG one in the heap that is not allocated.
  */
-void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_target *t);
+void *osh_target(const char *fn, struct osh_ctx *ctx, const void *addr, size_t n, int pe,
+		 struct osh_target *t);
 
 #endif

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -339,6 +340,21 @@ class Runs(Base):
 
     def test_a_killed_vi_run_ends_all(self):
         self.assertEqual(self.killed("vi_run")[0], -9)
+
+    def test_processes_that_are_left_behind_are_served_after_vi_run(self):
+        with Fabric() as fabric, Running(fabric, 0, PYTHON, "-c", SERVER, "some", "0.0.0.0") as server:
+            client = Running(fabric, 1, "--all", "sh", "-c", f"{UNREACHED} send {server.address} {server.port} {1 << 40} & wait")
+            with client.program, client.folder:
+                self.assertEqual((server.line()[0], server.line()[0]), ("peer", "some"))
+                forward, = children(client.program.pid)
+                program, = children(forward)
+                left, = children(program)
+                client.program.kill()
+                while Path(f"/proc/{program}").exists():
+                    time.sleep(0.01)
+                os.kill(left, signal.SIGKILL)
+                said, _ = server.end()
+        self.assertEqual(said.split()[1], "end")
 
 
 class Go(unittest.TestCase):

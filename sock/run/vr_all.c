@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +68,35 @@ static int be_served(int channel, const struct vs_env *env)
 	return read(channel, &byte, 1) == 1 ? 0 : FAILED;
 }
 
+/*
+ * Moves both descriptors past those of the standard files, which this process may lack, and makes them end at exec.
+ * False: errno says why.
+ */
+static bool lift(int ends[2])
+{
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		fd = fcntl(ends[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (fd < 0)
+			return false;
+		close(ends[i]);
+		ends[i] = fd;
+	}
+	return true;
+}
+
+/* Gives vi_forward all standard files, and no others of the program's: who reads one may wait for its end. */
+static void choose_files(void)
+{
+	int null;
+
+	do {
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (null >= 0 && null <= STDERR_FILENO && fcntl(null, F_SETFD, 0) == 0);
+	syscall(SYS_close_range, STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
+}
+
 /* Becomes vi_forward; returns the exit status after an error line. */
 static int become_forward(const char *path, const struct vs_env *env, int channel, pid_t program,
 			  int status_fd)
@@ -82,6 +114,7 @@ static int become_forward(const char *path, const struct vs_env *env, int channe
 	/* It asks the rules itself, for the program that connects; its own library knows only its own name. */
 	if (env->promote == VS_NEVER && setenv(VS_ENV_PROMOTE, "auto", 1) != 0)
 		return FAILED;
+	choose_files();
 	fcntl(channel, F_SETFD, 0);
 	fcntl(status_fd, F_SETFD, 0);
 	execv(path, args);
@@ -95,7 +128,7 @@ static int split(const char *path, const struct vs_env *env, int status_fd,
 	int ends[2], rc;
 	pid_t child;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0 || !lift(ends))
 		return fail("no channel to vi_forward", errno);
 	child = fork();
 	if (child < 0)
@@ -121,7 +154,7 @@ int vr_all_start(struct vr_all *all, const char *path, const struct vs_env *env,
 		fprintf(stderr, "vi_run: --all is for x86-64 and arm64 alone\n");
 		return FAILED;
 	}
-	if (setenv(VS_ENV_ALL, "1", 1) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+	if (setenv(VS_ENV_ALL, "1", 1) != 0 || pipe2(ends, O_CLOEXEC) != 0 || !lift(ends))
 		return fail("no pipe", errno);
 	all->forward = fork();
 	if (all->forward == 0) {

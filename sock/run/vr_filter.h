@@ -17,7 +17,7 @@ bool vr_filter_can_ask(void);
 /*
  * From now on connect(), accept(), accept4(), getpeername(), getsockname() and, with `bind`, bind() wait until the
  * holder of the returned descriptor has answered, unless they are marked (vs_all.h).  Rights as above.  A descriptor
- * without FD_CLOEXEC; or -1, and errno says why.
+ * with FD_CLOEXEC; or -1, and errno says why.
  */
 int vr_filter_ask(bool bind);
 

@@ -8,6 +8,7 @@ The variables are those of sock_test.py.
 """
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -278,6 +279,26 @@ class Runs(Base):
         run("--all", "--stats", "sh", "-c", "exit 7", code=7)
         run("--all", "sh", "-c", "kill -TERM $$", code=128 + 15)
         self.assertIn("no-such-program", run("--all", "no-such-program", code=127).stderr)
+
+    def test_standard_files_may_be_closed(self):
+        for closed in "<&-", "<&- >&-", "<&- >&- 2>&-":
+            done = subprocess.run(["sh", "-c", f'exec "$0" --all sh -c "exit 7" {closed}', VI_RUN], env=environment(),
+                                  timeout=PATIENCE, check=False)
+            self.assertEqual(done.returncode, 7)
+
+    def test_the_helper_has_no_files_of_the_programs(self):
+        # The pipe has a number for which a shell may have a file, and ends with the program, which leaves a process.
+        reading, writing = os.pipe()
+        with subprocess.Popen([VI_RUN, "--all", "sh", "-c", f"sleep 1000 {writing}>&- & echo $!"], env=environment(),
+                              pass_fds=[writing], stdout=subprocess.PIPE, text=True) as program:
+            os.close(writing)
+            left = int(program.stdout.readline())
+            try:
+                self.assertEqual(program.wait(timeout=PATIENCE), 0)
+                self.assertEqual(select.select([reading], [], [], PATIENCE)[0], [reading])
+            finally:
+                os.kill(left, signal.SIGKILL)
+                os.close(reading)
 
     def test_signals_are_passed_on(self):
         with subprocess.Popen([VI_RUN, "--all", PYTHON, "-c", "import signal, sys\n"

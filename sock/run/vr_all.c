@@ -63,7 +63,7 @@ static int be_served(int channel, const struct vs_env *env)
 					   : "the kernel takes no filter that asks",
 			    errno);
 	if (!send_fd(channel, listener))
-		return fail("vi_forward", errno);
+		return errno == EPIPE ? FAILED : fail("vi_forward", errno);
 	close(listener);
 	return read(channel, &byte, 1) == 1 ? 0 : FAILED;
 }
@@ -104,10 +104,13 @@ static int become_forward(const char *path, const struct vs_env *env, int channe
 	static const char *const words[] = {
 		[VS_NEVER] = "never", [VS_AUTO] = "auto", [VS_EAGER] = "eager"
 	};
+	int rc = vr_filter_inspect(program);
 	char numbers[3][16];
 	char *args[] = { (char *)"vi_forward",	      numbers[0], numbers[1], numbers[2],
 			 (char *)words[env->promote], NULL };
 
+	if (rc != 0)
+		return fail("the kernel does not let vi_forward look into the program", -rc);
 	snprintf(numbers[0], sizeof(numbers[0]), "%d", channel);
 	snprintf(numbers[1], sizeof(numbers[1]), "%d", program);
 	snprintf(numbers[2], sizeof(numbers[2]), "%d", status_fd);
@@ -183,11 +186,13 @@ static ssize_t hear(int fd, void *to, size_t n)
 int vr_all_wait(struct vr_all *all)
 {
 	int32_t status;
+	int end = 0;
 	char more;
 
 	if (hear(all->status_fd, &status, sizeof(status)) != (ssize_t)sizeof(status)) {
-		fprintf(stderr, "vi_run: --all: vi_forward has ended before the program\n");
-		waitpid(all->forward, NULL, 0);
+		/* If it has ended by itself it has said why. */
+		if (waitpid(all->forward, &end, 0) != all->forward || WIFSIGNALED(end))
+			fprintf(stderr, "vi_run: --all: vi_forward has ended before the program\n");
 		return FAILED;
 	}
 	/* One byte: it goes on without this process.  The end: it has ended. */

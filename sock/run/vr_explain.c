@@ -181,7 +181,8 @@ static void explain_all(const struct vr_options *o, const char *forward)
 	rc = vr_filter_try();
 	if (rc != 0) {
 		printf("others      cannot be had: the kernel takes no filter that asks (Linux 5.14, "
-		       "x86-64 or arm64): %s\n",
+		       "x86-64 or arm64),\n"
+		       "            or does not let vi_forward look into programs: %s\n",
 		       strerror(-rc));
 		return;
 	}

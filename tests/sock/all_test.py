@@ -8,6 +8,7 @@ The variables are those of sock_test.py.
 """
 import json
 import os
+import platform
 import select
 import shutil
 import signal
@@ -74,16 +75,21 @@ for i in range(300):
 print("all")
 """
 
-# Runs the rest of the command line where seccomp() fails.
+# Runs the rest of the command line where a system call of that number fails.
 REFUSING = """
-import ctypes, os, platform, struct, sys
-number = {"x86_64": 317, "aarch64": 277}[platform.machine()]
+import ctypes, os, struct, sys
+number = int(sys.argv.pop(1))
 steps = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, number, 6, 0, 0, 0x50026, 6, 0, 0, 0x7fff0000)
 room = ctypes.create_string_buffer(steps); filter = struct.pack("HxxxxxxP", 4, ctypes.addressof(room))
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter) == 0, ctypes.get_errno()
 os.execv(sys.argv[1], sys.argv[1:])
 """
+
+
+SECCOMP = {"x86_64": 317, "aarch64": 277}.get(platform.machine())
+PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}.get(platform.machine())
+PIDFD_GETFD = 438
 
 
 def children(pid):
@@ -323,14 +329,15 @@ class Runs(Base):
         self.assertIn("another program's filter", done.stderr)
 
     def test_a_kernel_that_refuses_is_told(self):
-        done = subprocess.run([PYTHON, "-c", REFUSING, VI_RUN, "--all", "echo", "ran"], env=environment(), text=True,
-                              capture_output=True, check=False, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("--all: the kernel takes no filter", done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        said = subprocess.run([PYTHON, "-c", REFUSING, VI_RUN, "--all", "--explain"], env=environment(), text=True,
-                              capture_output=True, check=True, timeout=PATIENCE).stdout
-        self.assertIn("cannot be had", said)
+        for call, why in ((SECCOMP, "takes no filter"), (PIDFD_GETFD, "does not let"), (PROCESS_VM_READV, "does not let")):
+            done = subprocess.run([PYTHON, "-c", REFUSING, str(call), VI_RUN, "--all", "echo", "ran"], env=environment(), text=True,
+                                  capture_output=True, check=False, timeout=PATIENCE)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(f"--all: the kernel {why}", done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            said = subprocess.run([PYTHON, "-c", REFUSING, str(call), VI_RUN, "--all", "--explain"], env=environment(), text=True,
+                                  capture_output=True, check=True, timeout=PATIENCE).stdout
+            self.assertIn("cannot be had", said)
 
     def test_explain(self):
         said = run("--all", "--explain", UNREACHED).stdout

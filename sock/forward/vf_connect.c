@@ -57,13 +57,28 @@ static void end(struct attempt *a)
 	free(a);
 }
 
-/* Leaves the call to the kernel. */
+/* Has the kernel connect the program's socket to the peer, without waiting for that. */
+static void connect_plainly(struct attempt *a)
+{
+	bool nonblock = vf_target_nonblock(a->socket);
+
+	if (!nonblock)
+		vf_target_set_nonblock(a->socket, true);
+	connect(a->socket, (struct sockaddr *)&a->peer, vf_target_length(&a->peer));
+	if (!nonblock)
+		vf_target_set_nonblock(a->socket, false);
+}
+
+/* Leaves the call to the kernel; begins that connection where a signal has ended the call, as the kernel would have. */
 static void give_up(struct attempt *a)
 {
 	struct sockaddr_storage mine;
+	bool fresh = is_fresh(a->socket, &mine), valid = vf_notify_valid(a->call.id);
 
-	if (is_fresh(a->socket, &mine) && vf_notify_valid(a->call.id))
+	if (fresh)
 		vf_name_source(a->socket, &mine, &a->addr);
+	if (fresh && !valid)
+		connect_plainly(a);
 	vf_notify_go_on(a->call.id);
 	end(a);
 }

@@ -12,6 +12,7 @@ import platform
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -194,6 +195,12 @@ class Clients(Base):
     def test_nobody_listens(self):
         with Fabric() as fabric:
             done, stats = counted(fabric, "--all", "--host", "host1", UNREACHED, "refused", HOSTS[0], 1)
+        self.assertEqual(done.stdout, "done\n")
+
+    def test_an_interrupted_call_goes_on(self):
+        # A queue for one connection, which is full: the kernel answers no other.
+        with Fabric() as fabric, socket.create_server((HOSTS[0], 0), backlog=0) as full, socket.create_connection(full.getsockname()):
+            done = run("--all", "--host", "host1", UNREACHED, "interrupted", *full.getsockname(), env=fabric.env)
         self.assertEqual(done.stdout, "done\n")
 
     def test_rules_keep_connections_with_the_kernel(self):

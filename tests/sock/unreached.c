@@ -5,6 +5,7 @@
  *   unreached client HOST PORT ROUNDS      echoes of 1000 bytes, then the end both ways
  *   unreached edge HOST PORT ROUNDS        the same; does not wait, in a set that has the socket before it is connected
  *   unreached refused HOST PORT            connects where nobody listens, waiting and not
+ *   unreached interrupted HOST PORT        connects where nobody answers, and a signal interrupts that
  *   unreached send HOST PORT BYTES         sends so many, and ends at once
  *   unreached receive HOST PORT            sends a byte, and receives until the end, or a reset
  *   unreached reset HOST PORT              resets the connection
@@ -20,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -169,6 +171,34 @@ static void refused(char **args)
 	printf("done\n");
 }
 
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Who has been interrupted waits for the connection, which goes on. */
+static void interrupted(char **args)
+{
+	struct sigaction act = { .sa_handler = on_alarm };
+	struct itimerval soon = { .it_value = { .tv_usec = 20000 } };
+	struct sockaddr_storage a;
+	socklen_t n = parse(&a, args[0], args[1]), size = sizeof(struct tcp_info);
+	int fd = socket(a.ss_family, SOCK_STREAM, 0);
+	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
+
+	CHECK(sigaction(SIGALRM, &act, NULL) == 0 && setitimer(ITIMER_REAL, &soon, NULL) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&a, n) == -1 && errno == EINTR);
+	signal(SIGALRM, SIG_DFL);
+	alarm(30);
+	while (info.tcpi_state == TCP_CLOSE) {
+		CHECK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0);
+		usleep(1000);
+	}
+	CHECK(info.tcpi_state == TCP_SYN_SENT);
+	CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+	printf("done\n");
+}
+
 /* Byte i of a stream. */
 static char byte_at(long i)
 {
@@ -287,11 +317,6 @@ static void polled(const char *host)
 	echo(fd);
 }
 
-static void on_alarm(int number)
-{
-	(void)number;
-}
-
 static void alarmed(const char *host)
 {
 	struct sigaction act = { .sa_handler = on_alarm };
@@ -352,6 +377,8 @@ int main(int argc, char **argv)
 	CHECK(argc >= 4);
 	if (strcmp(argv[1], "refused") == 0) {
 		refused(args);
+	} else if (strcmp(argv[1], "interrupted") == 0) {
+		interrupted(args);
 	} else if (strcmp(argv[1], "receive") == 0) {
 		receive_to_end(connected(args[0], args[1]));
 	} else if (strcmp(argv[1], "reset") == 0) {

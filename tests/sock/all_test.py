@@ -266,6 +266,11 @@ class Servers(Base):
         self.assertEqual(out[2], "done")
         self.assertEqual(said[0], out[1].replace("local", "from"))
 
+    def test_nobody_gains_ports(self):
+        if os.geteuid() != 0 or int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) < 2:
+            self.skipTest("needs root, and a port that is root's alone")
+        self.assertEqual(run("--all", "--host", "host0", UNREACHED, "reserved", "0.0.0.0").stdout, "done\n")
+
     def test_other_peers_get_the_connection_itself(self):
         with Fabric() as fabric, Running(fabric, 0, "--all", UNREACHED, "server", "127.0.0.1") as server:
             subprocess.run([PYTHON, "-c", CLIENT, server.address, server.port], check=True, timeout=PATIENCE, stdout=subprocess.PIPE)

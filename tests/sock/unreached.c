@@ -12,6 +12,7 @@
  *   unreached urgent HOST PORT             sends "abc" with an urgent c, then "de"
  *   unreached server HOST                  accepts until it is killed, a child for each: echoes
  *   unreached polled HOST                  the same; does not wait in accept4(), and has one child
+ *   unreached reserved HOST                gives up root's rights, and binds to a port that needs them
  *   unreached alarmed HOST                 the same, after a signal has interrupted accept(), and SO_RCVTIMEO has ended
  *   unreached storm HOST                   serves one after the other, while signals interrupt all calls that wait
  *
@@ -192,7 +193,7 @@ static void interrupted(char **args)
 	alarm(30);
 	while (info.tcpi_state == TCP_CLOSE) {
 		CHECK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0);
-		usleep(1000);
+		poll(NULL, 0, 1);
 	}
 	CHECK(info.tcpi_state == TCP_SYN_SENT);
 	CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
@@ -268,6 +269,18 @@ static int listening(const char *host, int flags)
 	CHECK(getsockname(fd, (struct sockaddr *)&a, &n) == 0);
 	print_name("at", &a);
 	return fd;
+}
+
+static void reserved(const char *host)
+{
+	struct sockaddr_storage a;
+	socklen_t n = parse(&a, host, "1");
+	int fd = socket(a.ss_family, SOCK_STREAM, 0);
+
+	CHECK(setresuid(65534, 65534, 65534) == 0);
+	CHECK(bind(fd, (struct sockaddr *)&a, n) == -1 && errno == EACCES);
+	printf("done\n");
+	exit(0);
 }
 
 static void echo(int fd)
@@ -374,6 +387,8 @@ int main(int argc, char **argv)
 		alarmed(args[0]);
 	else if (strcmp(argv[1], "storm") == 0)
 		storm(args[0]);
+	else if (strcmp(argv[1], "reserved") == 0)
+		reserved(args[0]);
 	CHECK(argc >= 4);
 	if (strcmp(argv[1], "refused") == 0) {
 		refused(args);

@@ -189,7 +189,7 @@ static void explain_all(const struct vr_options *o, const char *forward)
 	printf("others      %s carries what connect() and accept() make, slower than the library\n"
 	       "            not had: MSG_FASTOPEN, io_uring, MPTCP, programs of 32 bits, sockets "
 	       "bound to a\n"
-	       "            port before connect(), connections made before or received from others\n",
+	       "            port or device before connect(), connections made before or received from others\n",
 	       forward);
 }
 

@@ -6,9 +6,11 @@
 
 The variables are those of sock_test.py.
 """
+import contextlib
 import json
 import os
 import platform
+import resource
 import select
 import shutil
 import signal
@@ -57,6 +59,17 @@ try:
 except ConnectionResetError:
     end = "reset"
 a.close(); print(total, end, text.decode())
+"""
+
+# Echoes for all that come.
+EACH = """
+import signal, socket, threading
+signal.alarm(120)
+s = socket.create_server(("0.0.0.0", 0)); print("at", *s.getsockname(), flush=True)
+def echo(a):
+    while some := a.recv(65536): a.sendall(some)
+    a.close()
+while True: threading.Thread(target=echo, args=s.accept()[:1], daemon=True).start()
 """
 
 # Echoes with a server of the other host.
@@ -196,6 +209,37 @@ class Clients(Base):
         with Fabric() as fabric:
             done, stats = counted(fabric, "--all", "--host", "host1", UNREACHED, "refused", HOSTS[0], 1)
         self.assertEqual(done.stdout, "done\n")
+
+    def test_another_network_namespace_is_left_alone(self):
+        apart = "unshare", "--user", "--map-root-user", "--net"
+        if not shutil.which("unshare") or subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("no network namespace can be had")
+        with Fabric() as fabric, socket.create_server((HOSTS[0], 0)) as server:
+            server.setblocking(False)
+            run("--all", *apart, UNREACHED, "client", *server.getsockname(), 1, env=fabric.env, code=None)
+            self.assertRaises(BlockingIOError, server.accept)
+
+    def test_a_crowd_at_the_helpers_door(self):
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        crowd = min(4096, int(Path("/proc/sys/net/core/somaxconn").read_text())) + 1
+        if limits[1] != resource.RLIM_INFINITY and limits[1] < crowd + 100:
+            self.skipTest("too few descriptors")
+        with Fabric() as fabric, Running(fabric, 0, PYTHON, "-c", EACH) as server, contextlib.ExitStack() as all_:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (crowd + 100, limits[1]))
+            all_.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+            client = all_.enter_context(subprocess.Popen(
+                [VI_RUN, "--all", "--host", "host1", "sh", "-c", f"echo; read go; exec {UNREACHED} client {server.address} {server.port} 10"],
+                env=fabric.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            all_.callback(client.kill)
+            client.stdout.readline()
+            forward, = children(client.pid)
+            mine = {link.readlink().name[8:-1] for link in Path(f"/proc/{forward}/fd").iterdir()}
+            rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+            port, = (int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and row[9] in mine)
+            for _ in range(crowd):
+                all_.enter_context(socket.create_connection(("127.0.0.1", port)))
+            said, _ = client.communicate("go\n", timeout=30)
+        self.assertEqual(said.splitlines()[-1], "done")
 
     def test_an_interrupted_call_goes_on(self):
         # A queue for one connection, which is full: the kernel answers no other.

@@ -57,13 +57,48 @@ static void end(struct attempt *a)
 	free(a);
 }
 
-/* Leaves the call to the kernel. */
+/* Has the kernel connect the program's socket to the peer, without waiting for that. */
+static void connect_plainly(struct attempt *a)
+{
+	bool nonblock = vf_target_nonblock(a->socket);
+
+	if (!nonblock)
+		vf_target_set_nonblock(a->socket, true);
+	connect(a->socket, (struct sockaddr *)&a->peer, vf_target_length(&a->peer));
+	if (!nonblock)
+		vf_target_set_nonblock(a->socket, false);
+}
+
+/*
+ * True: the socket's connections leave this host as those of this process do, and its local ones reach this process: it
+ * is of the same network namespace, and bound to no device.
+ */
+static bool is_of_this_network(int fd)
+{
+	int mine = vf_pair_socket(AF_INET), device = 0;
+	uint64_t here = 0, there = 1;
+	socklen_t n = sizeof(here), m = sizeof(there), k = sizeof(device);
+	bool same;
+
+	if (mine < 0)
+		return false;
+	same = getsockopt(mine, SOL_SOCKET, SO_NETNS_COOKIE, &here, &n) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &there, &m) == 0 && here == there &&
+	       getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &device, &k) == 0 && device == 0;
+	close(mine);
+	return same;
+}
+
+/* Leaves the call to the kernel; begins that connection where a signal has ended the call, as the kernel would have. */
 static void give_up(struct attempt *a)
 {
 	struct sockaddr_storage mine;
+	bool fresh = is_fresh(a->socket, &mine), valid = vf_notify_valid(a->call.id);
 
-	if (is_fresh(a->socket, &mine) && vf_notify_valid(a->call.id))
+	if (fresh)
 		vf_name_source(a->socket, &mine, &a->addr);
+	if (fresh && !valid)
+		connect_plainly(a);
 	vf_notify_go_on(a->call.id);
 	end(a);
 }
@@ -83,6 +118,7 @@ static bool get_names(struct attempt *a, struct vf_names *names)
  */
 static void hand_over(struct attempt *a)
 {
+	static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
 	struct vf_names names;
 	bool used = false;
 	int near;
@@ -92,14 +128,16 @@ static void hand_over(struct attempt *a)
 		return;
 	}
 	near = vf_pair_join(a->socket, a->peer.ss_family, vs_addr_is_v4(&a->addr), &used);
-	if (near < 0 && !used) {
+	if (near < 0) {
+		if (used)
+			connect(a->socket, &nowhere, sizeof(nowhere));
 		give_up(a);
 		return;
 	}
 	vf_loop_want(&a->source, 0);
-	if (near >= 0 && vf_flow_start(near, a->source.fd, a->inode, &names))
+	if (vf_flow_start(near, a->source.fd, a->inode, &names))
 		a->source.fd = -1;
-	else if (near >= 0)
+	else
 		close(near); /* resets the program's connection */
 	if (vf_target_nonblock(a->socket))
 		vf_notify_answer(a->call.id, -EINPROGRESS);
@@ -214,7 +252,8 @@ static bool carry(const struct vf_call *call, int socket, const struct sockaddr_
 	if (!is_fresh(socket, &mine) || mine.ss_family != peer->ss_family)
 		return false;
 	vs_addr_of((struct sockaddr *)&mine, sizeof(mine), &local);
-	if (vf_notify_valid(call->id) && vf_host_carries(call->thread, addr, &local))
+	if (is_of_this_network(socket) && vf_notify_valid(call->id) &&
+	    vf_host_carries(call->thread, addr, &local))
 		*taken = start(call, socket, peer, addr, &mine);
 	if (!*taken && vf_notify_valid(call->id))
 		vf_name_source(socket, &mine, addr);

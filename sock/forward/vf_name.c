@@ -91,7 +91,9 @@ void vf_name_bind(const struct vf_call *call)
 	struct vs_addr addr;
 	int rc = 1;
 
-	if (vs_env.bound && vf_name_read(call, &a, &addr) && vs_addr_is_any(&addr))
+	/* This process may have rights that the program has not. */
+	if (vs_env.bound && vf_name_read(call, &a, &addr) && vs_addr_is_any(&addr) &&
+	    (addr.port == 0 || addr.port >= IPPORT_RESERVED || vf_target_may_reserve(call->thread)))
 		rc = bind_here(call, &a, &addr);
 	if (rc == 1)
 		vf_notify_go_on(call->id);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,22 +51,33 @@ int vf_target_write_name(pid_t thread, uint64_t at, uint64_t len_at,
 	return 0;
 }
 
-/* The process of a thread; 0: there is none. */
-static pid_t process_of(pid_t thread)
+/* A number of the kernel's account of a thread; 0: there is none. */
+static uint64_t status_of(pid_t thread, const char *name, int base)
 {
 	char path[48], line[128];
-	pid_t found = 0;
+	uint64_t found = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", thread);
 	f = fopen(path, "re");
 	while (f && found == 0 && fgets(line, sizeof(line), f)) {
-		if (strncmp(line, "Tgid:", 5) == 0)
-			found = (pid_t)strtol(line + 5, NULL, 10);
+		if (strncmp(line, name, strlen(name)) == 0)
+			found = strtoull(line + strlen(name), NULL, base);
 	}
 	if (f)
 		fclose(f);
 	return found;
+}
+
+bool vf_target_may_reserve(pid_t thread)
+{
+	char path[48];
+	struct stat its, mine;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", thread);
+	return stat(path, &its) == 0 && stat("/proc/self/ns/user", &mine) == 0 &&
+	       its.st_ino == mine.st_ino &&
+	       (status_of(thread, "CapEff:", 16) >> CAP_NET_BIND_SERVICE & 1);
 }
 
 int vf_target_fd(pid_t thread, int fd)
@@ -73,7 +85,7 @@ int vf_target_fd(pid_t thread, int fd)
 	int process = (int)syscall(SYS_pidfd_open, thread, 0), copy;
 
 	if (process < 0) /* not the first thread of its process */
-		process = (int)syscall(SYS_pidfd_open, process_of(thread), 0);
+		process = (int)syscall(SYS_pidfd_open, (pid_t)status_of(thread, "Tgid:", 10), 0);
 	if (process < 0)
 		return -1;
 	copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);

@@ -25,6 +25,9 @@ int vf_target_write_name(pid_t thread, uint64_t at, uint64_t len_at,
  */
 int vf_target_fd(pid_t thread, int fd);
 
+/* True: it has the right to ports below IPPORT_RESERVED, as far as this process may have it. */
+bool vf_target_may_reserve(pid_t thread);
+
 /* The file name of its program, as its first argument has it; "" if that cannot be read. */
 void vf_target_name(pid_t thread, char name[VS_NAME_MAX]);
 

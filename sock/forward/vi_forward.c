@@ -136,6 +136,7 @@ static int handle_signals(struct vf_source *source)
 	signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	signal(SIGINT, SIG_IGN);  /* a terminal sends them to the program, too */
 	signal(SIGQUIT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN); /* where vi_run is gone nobody reads the status */
 	if (sigprocmask(SIG_SETMASK, &set, NULL) != 0)
 		return -errno;
 	source->fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,9 +63,38 @@ static int be_served(int channel, const struct vs_env *env)
 					   : "the kernel takes no filter that asks",
 			    errno);
 	if (!send_fd(channel, listener))
-		return fail("vi_forward", errno);
+		return errno == EPIPE ? FAILED : fail("vi_forward", errno);
 	close(listener);
 	return read(channel, &byte, 1) == 1 ? 0 : FAILED;
+}
+
+/*
+ * Moves both descriptors past those of the standard files, which this process may lack, and makes them end at exec.
+ * False: errno says why.
+ */
+static bool lift(int ends[2])
+{
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		fd = fcntl(ends[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (fd < 0)
+			return false;
+		close(ends[i]);
+		ends[i] = fd;
+	}
+	return true;
+}
+
+/* Gives vi_forward all standard files, and no others of the program's: who reads one may wait for its end. */
+static void choose_files(void)
+{
+	int null;
+
+	do {
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (null >= 0 && null <= STDERR_FILENO && fcntl(null, F_SETFD, 0) == 0);
+	syscall(SYS_close_range, STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 }
 
 /* Becomes vi_forward; returns the exit status after an error line. */
@@ -72,16 +104,20 @@ static int become_forward(const char *path, const struct vs_env *env, int channe
 	static const char *const words[] = {
 		[VS_NEVER] = "never", [VS_AUTO] = "auto", [VS_EAGER] = "eager"
 	};
+	int rc = vr_filter_inspect(program);
 	char numbers[3][16];
 	char *args[] = { (char *)"vi_forward",	      numbers[0], numbers[1], numbers[2],
 			 (char *)words[env->promote], NULL };
 
+	if (rc != 0)
+		return fail("the kernel does not let vi_forward look into the program", -rc);
 	snprintf(numbers[0], sizeof(numbers[0]), "%d", channel);
 	snprintf(numbers[1], sizeof(numbers[1]), "%d", program);
 	snprintf(numbers[2], sizeof(numbers[2]), "%d", status_fd);
 	/* It asks the rules itself, for the program that connects; its own library knows only its own name. */
 	if (env->promote == VS_NEVER && setenv(VS_ENV_PROMOTE, "auto", 1) != 0)
 		return FAILED;
+	choose_files();
 	fcntl(channel, F_SETFD, 0);
 	fcntl(status_fd, F_SETFD, 0);
 	execv(path, args);
@@ -95,7 +131,7 @@ static int split(const char *path, const struct vs_env *env, int status_fd,
 	int ends[2], rc;
 	pid_t child;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0 || !lift(ends))
 		return fail("no channel to vi_forward", errno);
 	child = fork();
 	if (child < 0)
@@ -121,7 +157,7 @@ int vr_all_start(struct vr_all *all, const char *path, const struct vs_env *env,
 		fprintf(stderr, "vi_run: --all is for x86-64 and arm64 alone\n");
 		return FAILED;
 	}
-	if (setenv(VS_ENV_ALL, "1", 1) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+	if (setenv(VS_ENV_ALL, "1", 1) != 0 || pipe2(ends, O_CLOEXEC) != 0 || !lift(ends))
 		return fail("no pipe", errno);
 	all->forward = fork();
 	if (all->forward == 0) {
@@ -150,11 +186,13 @@ static ssize_t hear(int fd, void *to, size_t n)
 int vr_all_wait(struct vr_all *all)
 {
 	int32_t status;
+	int end = 0;
 	char more;
 
 	if (hear(all->status_fd, &status, sizeof(status)) != (ssize_t)sizeof(status)) {
-		fprintf(stderr, "vi_run: --all: vi_forward has ended before the program\n");
-		waitpid(all->forward, NULL, 0);
+		/* If it has ended by itself it has said why. */
+		if (waitpid(all->forward, &end, 0) != all->forward || WIFSIGNALED(end))
+			fprintf(stderr, "vi_run: --all: vi_forward has ended before the program\n");
 		return FAILED;
 	}
 	/* One byte: it goes on without this process.  The end: it has ended. */

@@ -181,14 +181,15 @@ static void explain_all(const struct vr_options *o, const char *forward)
 	rc = vr_filter_try();
 	if (rc != 0) {
 		printf("others      cannot be had: the kernel takes no filter that asks (Linux 5.14, "
-		       "x86-64 or arm64): %s\n",
+		       "x86-64 or arm64),\n"
+		       "            or does not let vi_forward look into programs: %s\n",
 		       strerror(-rc));
 		return;
 	}
 	printf("others      %s carries what connect() and accept() make, slower than the library\n"
 	       "            not had: MSG_FASTOPEN, io_uring, MPTCP, programs of 32 bits, sockets "
 	       "bound to a\n"
-	       "            port before connect(), connections made before or received from others\n",
+	       "            port or device before connect(), connections made before or received from others\n",
 	       forward);
 }
 

@@ -5,11 +5,13 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,12 +88,50 @@ int vr_filter_ask(bool bind)
 	return install(steps, COUNT(steps), SECCOMP_FILTER_FLAG_NEW_LISTENER);
 }
 
+int vr_filter_inspect(pid_t process)
+{
+	char byte;
+	struct iovec here = { .iov_base = &byte, .iov_len = 1 };
+	struct iovec there = { .iov_base = NULL, .iov_len = 1 };
+	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc = 0;
+
+	/* Neither that descriptor nor that address exists: the kernel says so to those that may look. */
+	if (fd < 0 || (syscall(SYS_pidfd_getfd, fd, -1, 0) < 0 && errno != EBADF) ||
+	    (process_vm_readv(process, &here, 1, &there, 1, 0) < 0 && errno != EFAULT))
+		rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* vr_filter_inspect() of a child. */
+static int try_inspect(void)
+{
+	pid_t child = fork();
+	int rc;
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	if (child < 0)
+		return -errno;
+	rc = vr_filter_inspect(child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return rc;
+}
+
 /* In a child: 0 or an errno value. */
 static int try_here(void)
 {
 	struct seccomp_notif_addfd probe = { .id = UINT64_MAX, .flags = SECCOMP_ADDFD_FLAG_SEND };
-	int fd = vr_filter_ask(false);
+	int rc = try_inspect(), fd;
 
+	if (rc != 0)
+		return -rc;
+	fd = vr_filter_ask(false);
 	if (fd < 0)
 		return errno;
 	/* No call has this number: a kernel that knows the flag, of 5.14 or later, says so. */

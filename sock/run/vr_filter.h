@@ -4,6 +4,7 @@
 #define VR_FILTER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /*
  * io_uring_setup() fails with ENOSYS from now on.  Without the right to filter, the process gives up gaining rights.
@@ -17,11 +18,14 @@ bool vr_filter_can_ask(void);
 /*
  * From now on connect(), accept(), accept4(), getpeername(), getsockname() and, with `bind`, bind() wait until the
  * holder of the returned descriptor has answered, unless they are marked (vs_all.h).  Rights as above.  A descriptor
- * without FD_CLOEXEC; or -1, and errno says why.
+ * with FD_CLOEXEC; or -1, and errno says why.
  */
 int vr_filter_ask(bool bind);
 
-/* Whether vr_filter_ask() works here, as vi_forward needs it: 0 or -errno.  Asks by a child. */
+/* Whether this process may look into the memory and descriptors of another, as vi_forward has to: 0 or -errno. */
+int vr_filter_inspect(pid_t process);
+
+/* Whether vr_filter_ask() and vr_filter_inspect() work here, as vi_forward needs it: 0 or -errno.  Asks by a child. */
 int vr_filter_try(void);
 
 #endif

@@ -6,13 +6,19 @@
 
 The variables are those of sock_test.py.
 """
+import contextlib
 import json
 import os
+import platform
+import resource
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -55,6 +61,17 @@ except ConnectionResetError:
 a.close(); print(total, end, text.decode())
 """
 
+# Echoes for all that come.
+EACH = """
+import signal, socket, threading
+signal.alarm(120)
+s = socket.create_server(("0.0.0.0", 0)); print("at", *s.getsockname(), flush=True)
+def echo(a):
+    while some := a.recv(65536): a.sendall(some)
+    a.close()
+while True: threading.Thread(target=echo, args=s.accept()[:1], daemon=True).start()
+"""
+
 # Echoes with a server of the other host.
 CLIENT = """
 import socket, sys
@@ -72,16 +89,21 @@ for i in range(300):
 print("all")
 """
 
-# Runs the rest of the command line where seccomp() fails.
+# Runs the rest of the command line where a system call of that number fails.
 REFUSING = """
-import ctypes, os, platform, struct, sys
-number = {"x86_64": 317, "aarch64": 277}[platform.machine()]
+import ctypes, os, struct, sys
+number = int(sys.argv.pop(1))
 steps = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, number, 6, 0, 0, 0x50026, 6, 0, 0, 0x7fff0000)
 room = ctypes.create_string_buffer(steps); filter = struct.pack("HxxxxxxP", 4, ctypes.addressof(room))
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter) == 0, ctypes.get_errno()
 os.execv(sys.argv[1], sys.argv[1:])
 """
+
+
+SECCOMP = {"x86_64": 317, "aarch64": 277}.get(platform.machine())
+PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}.get(platform.machine())
+PIDFD_GETFD = 438
 
 
 def children(pid):
@@ -188,6 +210,43 @@ class Clients(Base):
             done, stats = counted(fabric, "--all", "--host", "host1", UNREACHED, "refused", HOSTS[0], 1)
         self.assertEqual(done.stdout, "done\n")
 
+    def test_another_network_namespace_is_left_alone(self):
+        apart = "unshare", "--user", "--map-root-user", "--net"
+        if not shutil.which("unshare") or subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("no network namespace can be had")
+        with Fabric() as fabric, socket.create_server((HOSTS[0], 0)) as server:
+            server.setblocking(False)
+            run("--all", *apart, UNREACHED, "client", *server.getsockname(), 1, env=fabric.env, code=None)
+            self.assertRaises(BlockingIOError, server.accept)
+
+    def test_a_crowd_at_the_helpers_door(self):
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        crowd = min(4096, int(Path("/proc/sys/net/core/somaxconn").read_text())) + 1
+        if limits[1] != resource.RLIM_INFINITY and limits[1] < crowd + 100:
+            self.skipTest("too few descriptors")
+        with Fabric() as fabric, Running(fabric, 0, PYTHON, "-c", EACH) as server, contextlib.ExitStack() as all_:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (crowd + 100, limits[1]))
+            all_.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+            client = all_.enter_context(subprocess.Popen(
+                [VI_RUN, "--all", "--host", "host1", "sh", "-c", f"echo; read go; exec {UNREACHED} client {server.address} {server.port} 10"],
+                env=fabric.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            all_.callback(client.kill)
+            client.stdout.readline()
+            forward, = children(client.pid)
+            mine = {link.readlink().name[8:-1] for link in Path(f"/proc/{forward}/fd").iterdir()}
+            rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+            port, = (int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and row[9] in mine)
+            for _ in range(crowd):
+                all_.enter_context(socket.create_connection(("127.0.0.1", port)))
+            said, _ = client.communicate("go\n", timeout=30)
+        self.assertEqual(said.splitlines()[-1], "done")
+
+    def test_an_interrupted_call_goes_on(self):
+        # A queue for one connection, which is full: the kernel answers no other.
+        with Fabric() as fabric, socket.create_server((HOSTS[0], 0), backlog=0) as full, socket.create_connection(full.getsockname()):
+            done = run("--all", "--host", "host1", UNREACHED, "interrupted", *full.getsockname(), env=fabric.env)
+        self.assertEqual(done.stdout, "done\n")
+
     def test_rules_keep_connections_with_the_kernel(self):
         with Fabric() as fabric, Running(fabric, 0, PYTHON, "-c", SERVER, "echo", "0.0.0.0") as server:
             done, stats = counted(fabric, "--all", "--rules", "program=unreached,never", "--host", "host1", UNREACHED, "client",
@@ -251,6 +310,11 @@ class Servers(Base):
         self.assertEqual(out[2], "done")
         self.assertEqual(said[0], out[1].replace("local", "from"))
 
+    def test_nobody_gains_ports(self):
+        if os.geteuid() != 0 or int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) < 2:
+            self.skipTest("needs root, and a port that is root's alone")
+        self.assertEqual(run("--all", "--host", "host0", UNREACHED, "reserved", "0.0.0.0").stdout, "done\n")
+
     def test_other_peers_get_the_connection_itself(self):
         with Fabric() as fabric, Running(fabric, 0, "--all", UNREACHED, "server", "127.0.0.1") as server:
             subprocess.run([PYTHON, "-c", CLIENT, server.address, server.port], check=True, timeout=PATIENCE, stdout=subprocess.PIPE)
@@ -278,6 +342,26 @@ class Runs(Base):
         run("--all", "sh", "-c", "kill -TERM $$", code=128 + 15)
         self.assertIn("no-such-program", run("--all", "no-such-program", code=127).stderr)
 
+    def test_standard_files_may_be_closed(self):
+        for closed in "<&-", "<&- >&-", "<&- >&- 2>&-":
+            done = subprocess.run(["sh", "-c", f'exec "$0" --all sh -c "exit 7" {closed}', VI_RUN], env=environment(),
+                                  timeout=PATIENCE, check=False)
+            self.assertEqual(done.returncode, 7)
+
+    def test_the_helper_has_no_files_of_the_programs(self):
+        # The pipe has a number for which a shell may have a file, and ends with the program, which leaves a process.
+        reading, writing = os.pipe()
+        with subprocess.Popen([VI_RUN, "--all", "sh", "-c", f"sleep 1000 {writing}>&- & echo $!"], env=environment(),
+                              pass_fds=[writing], stdout=subprocess.PIPE, text=True) as program:
+            os.close(writing)
+            left = int(program.stdout.readline())
+            try:
+                self.assertEqual(program.wait(timeout=PATIENCE), 0)
+                self.assertEqual(select.select([reading], [], [], PATIENCE)[0], [reading])
+            finally:
+                os.kill(left, signal.SIGKILL)
+                os.close(reading)
+
     def test_signals_are_passed_on(self):
         with subprocess.Popen([VI_RUN, "--all", PYTHON, "-c", "import signal, sys\n"
                                "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print(1, flush=True)\n"
@@ -301,14 +385,15 @@ class Runs(Base):
         self.assertIn("another program's filter", done.stderr)
 
     def test_a_kernel_that_refuses_is_told(self):
-        done = subprocess.run([PYTHON, "-c", REFUSING, VI_RUN, "--all", "echo", "ran"], env=environment(), text=True,
-                              capture_output=True, check=False, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("--all: the kernel takes no filter", done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        said = subprocess.run([PYTHON, "-c", REFUSING, VI_RUN, "--all", "--explain"], env=environment(), text=True,
-                              capture_output=True, check=True, timeout=PATIENCE).stdout
-        self.assertIn("cannot be had", said)
+        for call, why in ((SECCOMP, "takes no filter"), (PIDFD_GETFD, "does not let"), (PROCESS_VM_READV, "does not let")):
+            done = subprocess.run([PYTHON, "-c", REFUSING, str(call), VI_RUN, "--all", "echo", "ran"], env=environment(), text=True,
+                                  capture_output=True, check=False, timeout=PATIENCE)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(f"--all: the kernel {why}", done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            said = subprocess.run([PYTHON, "-c", REFUSING, str(call), VI_RUN, "--all", "--explain"], env=environment(), text=True,
+                                  capture_output=True, check=True, timeout=PATIENCE).stdout
+            self.assertIn("cannot be had", said)
 
     def test_explain(self):
         said = run("--all", "--explain", UNREACHED).stdout
@@ -339,6 +424,21 @@ class Runs(Base):
 
     def test_a_killed_vi_run_ends_all(self):
         self.assertEqual(self.killed("vi_run")[0], -9)
+
+    def test_processes_that_are_left_behind_are_served_after_vi_run(self):
+        with Fabric() as fabric, Running(fabric, 0, PYTHON, "-c", SERVER, "some", "0.0.0.0") as server:
+            client = Running(fabric, 1, "--all", "sh", "-c", f"{UNREACHED} send {server.address} {server.port} {1 << 40} & wait")
+            with client.program, client.folder:
+                self.assertEqual((server.line()[0], server.line()[0]), ("peer", "some"))
+                forward, = children(client.program.pid)
+                program, = children(forward)
+                left, = children(program)
+                client.program.kill()
+                while Path(f"/proc/{program}").exists():
+                    time.sleep(0.01)
+                os.kill(left, signal.SIGKILL)
+                said, _ = server.end()
+        self.assertEqual(said.split()[1], "end")
 
 
 class Go(unittest.TestCase):

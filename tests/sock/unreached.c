@@ -5,12 +5,14 @@
  *   unreached client HOST PORT ROUNDS      echoes of 1000 bytes, then the end both ways
  *   unreached edge HOST PORT ROUNDS        the same; does not wait, in a set that has the socket before it is connected
  *   unreached refused HOST PORT            connects where nobody listens, waiting and not
+ *   unreached interrupted HOST PORT        connects where nobody answers, and a signal interrupts that
  *   unreached send HOST PORT BYTES         sends so many, and ends at once
  *   unreached receive HOST PORT            sends a byte, and receives until the end, or a reset
  *   unreached reset HOST PORT              resets the connection
  *   unreached urgent HOST PORT             sends "abc" with an urgent c, then "de"
  *   unreached server HOST                  accepts until it is killed, a child for each: echoes
  *   unreached polled HOST                  the same; does not wait in accept4(), and has one child
+ *   unreached reserved HOST                gives up root's rights, and binds to a port that needs them
  *   unreached alarmed HOST                 the same, after a signal has interrupted accept(), and SO_RCVTIMEO has ended
  *   unreached storm HOST                   serves one after the other, while signals interrupt all calls that wait
  *
@@ -20,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -169,6 +172,34 @@ static void refused(char **args)
 	printf("done\n");
 }
 
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Who has been interrupted waits for the connection, which goes on. */
+static void interrupted(char **args)
+{
+	struct sigaction act = { .sa_handler = on_alarm };
+	struct itimerval soon = { .it_value = { .tv_usec = 20000 } };
+	struct sockaddr_storage a;
+	socklen_t n = parse(&a, args[0], args[1]), size = sizeof(struct tcp_info);
+	int fd = socket(a.ss_family, SOCK_STREAM, 0);
+	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
+
+	CHECK(sigaction(SIGALRM, &act, NULL) == 0 && setitimer(ITIMER_REAL, &soon, NULL) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&a, n) == -1 && errno == EINTR);
+	signal(SIGALRM, SIG_DFL);
+	alarm(30);
+	while (info.tcpi_state == TCP_CLOSE) {
+		CHECK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0);
+		poll(NULL, 0, 1);
+	}
+	CHECK(info.tcpi_state == TCP_SYN_SENT);
+	CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+	printf("done\n");
+}
+
 /* Byte i of a stream. */
 static char byte_at(long i)
 {
@@ -240,6 +271,18 @@ static int listening(const char *host, int flags)
 	return fd;
 }
 
+static void reserved(const char *host)
+{
+	struct sockaddr_storage a;
+	socklen_t n = parse(&a, host, "1");
+	int fd = socket(a.ss_family, SOCK_STREAM, 0);
+
+	CHECK(setresuid(65534, 65534, 65534) == 0);
+	CHECK(bind(fd, (struct sockaddr *)&a, n) == -1 && errno == EACCES);
+	printf("done\n");
+	exit(0);
+}
+
 static void echo(int fd)
 {
 	char piece[8192];
@@ -285,11 +328,6 @@ static void polled(const char *host)
 	CHECK((fcntl(fd, F_GETFL) & O_NONBLOCK) && (fcntl(fd, F_GETFD) & FD_CLOEXEC));
 	CHECK(fcntl(fd, F_SETFL, 0) == 0);
 	echo(fd);
-}
-
-static void on_alarm(int number)
-{
-	(void)number;
 }
 
 static void alarmed(const char *host)
@@ -349,9 +387,13 @@ int main(int argc, char **argv)
 		alarmed(args[0]);
 	else if (strcmp(argv[1], "storm") == 0)
 		storm(args[0]);
+	else if (strcmp(argv[1], "reserved") == 0)
+		reserved(args[0]);
 	CHECK(argc >= 4);
 	if (strcmp(argv[1], "refused") == 0) {
 		refused(args);
+	} else if (strcmp(argv[1], "interrupted") == 0) {
+		interrupted(args);
 	} else if (strcmp(argv[1], "receive") == 0) {
 		receive_to_end(connected(args[0], args[1]));
 	} else if (strcmp(argv[1], "reset") == 0) {

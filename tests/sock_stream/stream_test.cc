@@ -43,6 +43,7 @@ TEST(Stream, MovesToAViAndCarriesBytes)
 	Here here;
 	Pair p;
 	char got[16] = {};
+	const struct st_stats earlier = stats(); /* other tests may have run before */
 
 	p.a.send_all("before", 6);
 	p.promoted("host0");
@@ -51,8 +52,8 @@ TEST(Stream, MovesToAViAndCarriesBytes)
 	EXPECT_STREQ(got, "beforeafter");
 	p.b.send_all("back", 4);
 	p.a.recv_all(got, 4);
-	EXPECT_EQ(stats().vi_bytes_sent, 9u);
-	EXPECT_EQ(stats().vi_bytes_received, 9u);
+	EXPECT_EQ(stats().vi_bytes_sent, earlier.vi_bytes_sent + 9);
+	EXPECT_EQ(stats().vi_bytes_received, earlier.vi_bytes_received + 9);
 }
 
 namespace {

@@ -93,7 +93,7 @@ int vs_stat_open(const char *path, const char *program)
 
 	if (!path || path[0] == '\0')
 		return 0;
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	rc = map_file(fd);
@@ -111,25 +111,25 @@ void vs_stat_child(const char *program)
 		take_slot(program);
 }
 
-int vs_stat_create(const char *path, struct vs_stat_file **out)
+int vs_stat_create(struct vs_stat_file **out)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = memfd_create("viaduct-sock", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *at;
-	int rc = 0;
+	int rc;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, sizeof(**out)) != 0)
-		rc = -errno;
-	at = rc == 0 ? mmap(NULL, sizeof(**out), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : NULL;
+	if (ftruncate(fd, sizeof(**out)) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		goto failed;
+	at = mmap(NULL, sizeof(**out), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		rc = -errno;
-	close(fd);
-	if (rc != 0) {
-		unlink(path);
-		return rc;
-	}
+		goto failed;
 	*out = at;
 	(*out)->magic = VS_STAT_MAGIC;
-	return 0;
+	return fd;
+failed:
+	rc = -errno;
+	close(fd);
+	return rc;
 }

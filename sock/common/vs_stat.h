@@ -104,9 +104,9 @@ int vs_stat_open(const char *path, const char *program);
 void vs_stat_child(const char *program);
 
 /*
- * For vi_run: makes and maps the file at `path`, which must not exist.  0 or -errno, which leaves no file; the mapping
+ * For vi_run: makes and maps a file without a name, which nothing can shorten.  Its descriptor or -errno; the mapping
  * stays until the process ends.
  */
-int vs_stat_create(const char *path, struct vs_stat_file **out);
+int vs_stat_create(struct vs_stat_file **out);
 
 #endif

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "vr_stats.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vs_env.h"
 
 #define SCHEMA "viaduct.sock"
 #define SCHEMA_VERSION 1
-
-static char file_path[PATH_MAX];
 
 static const char *const count_names[VS_COUNTS] = {
 	[VS_TCP_SOCKETS] = "connections", [VS_TCP_RX] = "tcp_bytes_received",
@@ -26,17 +23,17 @@ static const char *const count_names[VS_COUNTS] = {
 
 int vr_stats_begin(struct vs_stat_file **file)
 {
-	const char *dir = getenv("XDG_RUNTIME_DIR");
-	struct stat st;
-	int rc;
+	char path[64];
+	int fd = vs_stat_create(file);
 
-	if (!dir || dir[0] != '/' || stat(dir, &st) != 0 || access(dir, W_OK) != 0)
-		dir = "/dev/shm";
-	snprintf(file_path, sizeof(file_path), "%s/viaduct-sock-%d", dir, getpid());
-	rc = vs_stat_create(file_path, file);
-	if (rc != 0 || setenv(VS_ENV_STATS, file_path, 1) != 0) {
-		fprintf(stderr, "vi_run: no statistics: %s: %s\n", file_path,
-			strerror(rc ? -rc : 12));
+	if (fd < 0) {
+		fprintf(stderr, "vi_run: no statistics: %s\n", strerror(-fd));
+		return 1;
+	}
+	/* Programs may close all descriptors that they have not opened, so that they open this one by its path. */
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	if (setenv(VS_ENV_STATS, path, 1) != 0) {
+		fprintf(stderr, "vi_run: no statistics: %s\n", strerror(ENOMEM));
 		return 1;
 	}
 	return 0;
@@ -175,7 +172,6 @@ int vr_stats_end(struct vs_stat_file *file, const char *path)
 {
 	struct vs_stat_slot all;
 
-	unlink(file_path);
 	sum(file, &all);
 	if (path[0])
 		return write_json(file, &all, path);

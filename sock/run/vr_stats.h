@@ -8,10 +8,7 @@
 /* Makes the file and names it to the program.  0, or 1 after an error line. */
 int vr_stats_begin(struct vs_stat_file **file);
 
-/*
- * Prints them on standard error if `path` is "", or writes them to it as JSON; removes the run's file.  0, or 1 after
- * an error line.
- */
+/* Prints them on standard error if `path` is "", or writes them to it as JSON.  0, or 1 after an error line. */
 int vr_stats_end(struct vs_stat_file *file, const char *path);
 
 #endif

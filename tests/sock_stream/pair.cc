@@ -111,12 +111,12 @@ ssize_t End::send_wait(const void *bytes, size_t n)
 	}
 }
 
-ssize_t End::recv_wait(void *bytes, size_t n)
+ssize_t End::recv_wait(void *bytes, size_t n, int flags)
 {
 	timespec until = deadline();
 
 	for (;;) {
-		ssize_t rc = recv(bytes, n);
+		ssize_t rc = recv(bytes, n, flags);
 		if (rc != -EAGAIN)
 			return rc;
 		int events = st_sleep(s, ST_IN, &until);

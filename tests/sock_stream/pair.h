@@ -44,7 +44,7 @@ public:
 	void send_all(const void *bytes, size_t n);
 	void recv_all(void *bytes, size_t n);
 	/* Waits until recv() does not return -EAGAIN; returns its result. */
-	ssize_t recv_wait(void *bytes, size_t n);
+	ssize_t recv_wait(void *bytes, size_t n, int flags = 0);
 	ssize_t send_wait(const void *bytes, size_t n);
 	bool fast() const { return st_on_vi(s) == (ST_IN | ST_OUT); }
 	int fd = -1;

@@ -283,7 +283,7 @@ TEST(Stream, PeeksAtTheEnd)
 	p.a.send_all("last", 4);
 	NEED(st_shutdown(p.a, SHUT_WR) == 0);
 	p.b.recv_all(got, 4);
-	EXPECT_EQ(p.b.recv(got, 8, MSG_PEEK), 0);
+	EXPECT_EQ(p.b.recv_wait(got, 8, MSG_PEEK), 0);
 	EXPECT_EQ(p.b.recv(got, 8), 0);
 }
 

@@ -433,9 +433,10 @@ class Runs(Base):
                 forward, = children(client.program.pid)
                 program, = children(forward)
                 left, = children(program)
+                ended = os.pidfd_open(program)
                 client.program.kill()
-                while Path(f"/proc/{program}").exists():
-                    time.sleep(0.01)
+                self.assertTrue(select.select([ended], [], [], 60)[0])
+                os.close(ended)
                 os.kill(left, signal.SIGKILL)
                 said, _ = server.end()
         self.assertEqual(said.split()[1], "end")

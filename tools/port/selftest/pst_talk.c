@@ -207,10 +207,13 @@ static int pads_exchange(struct pst *s)
 	int err = 0;
 
 	phase_tell(s, OFFERED);
-	while (err == 0) {
+	for (;;) {
 		pads_read(s, pad);
 		if (phase_of(pad, s->judge, s->epoch) != 0)
 			return -EALREADY;
+		/* A peer with this end's role ends when it has seen that, and the link with it: after one more look. */
+		if (err != 0)
+			return err;
 		phase = phase_of(pad, !s->judge, s->epoch);
 		if (phase != 0 && mine == OFFERED) {
 			err = slices_open(s, pad);
@@ -225,7 +228,6 @@ static int pads_exchange(struct pst *s)
 			return 0;
 		err = pst_poll(s, &w);
 	}
-	return err;
 }
 
 /* Waits until the link is up.  -ETIMEDOUT. */

@@ -124,6 +124,7 @@ protected:
 		ASSERT_EQ(linked.type, W_LINKED);
 		ASSERT_EQ(linked.as<w_linked>().resumable, 1u);
 		c.conn(W_CONFIRM, conn);
+		c.sync();
 		expect_record(W_CM_CONFIRM, 0);
 	}
 

@@ -47,10 +47,12 @@ struct sb_options {
 
 void sb_options_parse(struct sb_options *options, int argc, char **argv);
 
-/* ---- sb_base.c: time, and the way out ---- */
+/* ---- sb_base.c: numbers of the command line, time, and the way out ---- */
 
 _Noreturn void sb_fail(const char *what); /* with what errno says */
 _Noreturn void sb_refuse(const char *what);
+_Noreturn void sb_wrong(const char *option, const char *text);		 /* wrong usage */
+uint64_t sb_number(const char *option, const char *text, uint64_t most); /* from 1 on */
 int64_t sb_now_ns(void);
 int64_t sb_cpu_ns(void); /* processor time of this process */
 void sb_relax(void);

@@ -25,6 +25,25 @@ _Noreturn void sb_refuse(const char *what)
 	exit(1);
 }
 
+_Noreturn void sb_wrong(const char *option, const char *text)
+{
+	fprintf(stderr, "%s: %s '%s' is not understood; see --help\n",
+		program_invocation_short_name, option, text);
+	exit(2);
+}
+
+uint64_t sb_number(const char *option, const char *text, uint64_t most)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *text < '0' || *text > '9' || *end || value < 1 || value > most)
+		sb_wrong(option, text);
+	return value;
+}
+
 int64_t sb_now_ns(void)
 {
 	struct timespec t;

@@ -37,24 +37,6 @@ static const char usage[] =
 static const char *const tests[] = { "pingpong", "stream",    "connect", "epoll",
 				     "idle",	 "memcached", "call" };
 
-static _Noreturn void wrong(const char *option, const char *text)
-{
-	fprintf(stderr, "sock_bench: %s '%s' is not understood; see --help\n", option, text);
-	exit(2);
-}
-
-static long number(const char *option, const char *text, long most)
-{
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno || end == text || *end || value < 1 || value > most)
-		wrong(option, text);
-	return value;
-}
-
 /* Reads the bytes at *text, which is moved past them; 0 if there are none. */
 static size_t take_size(const char **text)
 {
@@ -84,7 +66,7 @@ static void sizes(struct sb_options *options, const char *text)
 		size_t size = take_size(&text);
 
 		if (!size || options->size_count == SB_MAX_SIZES || (*text && *text != ','))
-			wrong("--sizes", whole);
+			sb_wrong("--sizes", whole);
 		options->sizes[options->size_count++] = size;
 	} while (*text++);
 }
@@ -97,7 +79,7 @@ static const char *test_named(const char *name)
 		if (strcmp(name, tests[i]) == 0)
 			return tests[i];
 	}
-	wrong("--test", name);
+	sb_wrong("--test", name);
 }
 
 enum { OPT_BATCH_US = 256, OPT_SECONDS, OPT_SERVE, OPT_CONNECT };
@@ -120,13 +102,13 @@ static const struct option longs[] = {
 static void take_number(struct sb_options *options, int c)
 {
 	if (c == 'n')
-		options->connections = number("--connections", optarg, SB_MAX_CONNECTIONS);
+		options->connections = (long)sb_number("--connections", optarg, SB_MAX_CONNECTIONS);
 	else if (c == 'i')
-		options->batches = number("--batches", optarg, 10000);
+		options->batches = (long)sb_number("--batches", optarg, 10000);
 	else if (c == OPT_BATCH_US)
-		options->batch_us = number("--batch-us", optarg, 10000000);
+		options->batch_us = (long)sb_number("--batch-us", optarg, 10000000);
 	else
-		options->seconds = number("--seconds", optarg, 3600);
+		options->seconds = (long)sb_number("--seconds", optarg, 3600);
 }
 
 static void take(struct sb_options *options, int c)
@@ -173,11 +155,11 @@ void sb_options_parse(struct sb_options *options, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "t:m:pn:i:hV", longs, NULL)) != -1)
 		take(options, c);
 	if (optind < argc)
-		wrong("argument", argv[optind]);
+		sb_wrong("argument", argv[optind]);
 	if (options->serve && (options->connect || options->test))
-		wrong("--serve", "with --connect or --test");
+		sb_wrong("--serve", "with --connect or --test");
 	if (!options->serve && !options->test)
-		wrong("--test", "");
+		sb_wrong("--test", "");
 	if (!options->serve && !options->connect && strcmp(options->test, "call") != 0)
-		wrong("--connect", "");
+		sb_wrong("--connect", "");
 }

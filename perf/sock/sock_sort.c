@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sb.h"
 #include "sr.h"
 
 #ifndef VIADUCT_VERSION
@@ -40,24 +40,6 @@ static const struct option longs[] = {
 	{ 0 },
 };
 
-static _Noreturn void wrong(const char *option, const char *text)
-{
-	fprintf(stderr, "sock_sort: %s '%s' is not understood; see --help\n", option, text);
-	exit(2);
-}
-
-static uint64_t number(const char *option, const char *text, uint64_t most)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || *text < '0' || *text > '9' || *end || value < 1 || value > most)
-		wrong(option, text);
-	return value;
-}
-
 static void take(struct sr_options *options, int c)
 {
 	switch (c) {
@@ -68,16 +50,16 @@ static void take(struct sr_options *options, int c)
 		options->connect = optarg;
 		break;
 	case OPT_REDUCERS:
-		options->reducers = (int)number("--reducers", optarg, SR_MAX_PROCESSES);
+		options->reducers = (int)sb_number("--reducers", optarg, SR_MAX_PROCESSES);
 		break;
 	case OPT_MAPPERS:
-		options->mappers = (int)number("--mappers", optarg, SR_MAX_PROCESSES);
+		options->mappers = (int)sb_number("--mappers", optarg, SR_MAX_PROCESSES);
 		break;
 	case 'n':
-		options->records = number("--records", optarg, UINT64_C(1) << 40);
+		options->records = sb_number("--records", optarg, UINT64_C(1) << 40);
 		break;
 	case OPT_SEED:
-		options->seed = number("--seed", optarg, UINT64_MAX);
+		options->seed = sb_number("--seed", optarg, UINT64_MAX);
 		break;
 	case 'h':
 		fputs(usage, stdout);
@@ -98,9 +80,9 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "n:hV", longs, NULL)) != -1)
 		take(&options, c);
 	if (optind < argc)
-		wrong("argument", argv[optind]);
+		sb_wrong("argument", argv[optind]);
 	if (!options.serve == !options.connect)
-		wrong(options.serve ? "--serve" : "--connect",
-		      options.serve ? "with --connect" : "");
+		sb_wrong(options.serve ? "--serve" : "--connect",
+			 options.serve ? "with --connect" : "");
 	return options.serve ? sr_serve(options.serve, options.reducers) : sr_map(&options);
 }

@@ -50,8 +50,8 @@ unsigned int rt_hosts(const struct rt_topo *t);
 unsigned int rt_topo_ports(const struct rt_topo *t, unsigned int host);
 
 /*
- * Returns the name of a port: "self"; "left", "right", "up", "down"; in a graph "to3", parallel
- * links "to3.1", "to3.2" and so on.  NULL when there is no such port.
+ * Returns the name of a port: "self"; "left", "right", "up", "down"; in a graph "to3", further
+ * links to that host "to3.1", "to3.2" and so on.  NULL when there is no such port.
  */
 const char *rt_topo_port_name(const struct rt_topo *t, unsigned int host, unsigned int port);
 

@@ -109,6 +109,8 @@ static int become_forward(const char *path, const struct vs_env *env, int channe
 	char *args[] = { (char *)"vi_forward",	      numbers[0], numbers[1], numbers[2],
 			 (char *)words[env->promote], NULL };
 
+	if (rc == -ESRCH)
+		return FAILED; /* the program's side has ended, after its own line */
 	if (rc != 0)
 		return fail("the kernel does not let vi_forward look into the program", -rc);
 	snprintf(numbers[0], sizeof(numbers[0]), "%d", channel);

@@ -22,7 +22,10 @@ bool vr_filter_can_ask(void);
  */
 int vr_filter_ask(bool bind);
 
-/* Whether this process may look into the memory and descriptors of another, as vi_forward has to: 0 or -errno. */
+/*
+ * Whether this process may look into the memory and descriptors of another, as vi_forward has to: 0 or -errno, -ESRCH
+ * for one that has ended.
+ */
 int vr_filter_inspect(pid_t process);
 
 /* Whether vr_filter_ask() and vr_filter_inspect() work here, as vi_forward needs it: 0 or -errno.  Asks by a child. */

@@ -25,7 +25,8 @@ int boot_start(struct boot_job *job, char error[BOOT_TEXT_MAX]);
  * Gives `bytes` bytes to every PE of the job and gets those of all, `bytes` each, in the order of the
  * PEs.  All PEs call it, with equal `bytes`, at most 65,536.  Returns when every PE has called.
  * 0, or -errno: the job is at its end; -ENOTCONN: this process is not in it, as no child of fork is; -EMSGSIZE:
- * too many bytes.  After an error `all` may be written in part.
+ * too many bytes; -EBADMSG: a PE gave another number of bytes (oshrun ends the job then, with a line).  After an error
+ * `all` may be written in part.
  */
 int boot_exchange(const void *mine, size_t bytes, void *all);
 

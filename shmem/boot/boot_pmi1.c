@@ -191,7 +191,7 @@ static int put_part(const unsigned char *data, size_t bytes, size_t part)
 	return ask(line, "put_result");
 }
 
-/* Gets part number `part` of a PE's data in this exchange. 0 or -errno, -EINVAL: it has not exactly `bytes` bytes. */
+/* Gets part number `part` of a PE's data in this exchange. 0 or -errno, -EBADMSG: it has not exactly `bytes` bytes. */
 static int get_part(unsigned int pe, unsigned char *data, size_t bytes, size_t part)
 {
 	char line[BOOT_PMI1_LINE_MAX], name[KEY_BYTES], hex[BOOT_PMI1_LINE_MAX / 2 + 1];

@@ -88,8 +88,8 @@ int boot_pmi1_from_hex(const char *text, void *data, size_t bytes)
 		high = digit(text[0]);
 		low = high >= 0 ? digit(text[1]) : -1;
 		if (low < 0)
-			return -EINVAL;
+			return -EBADMSG;
 		*at++ = (unsigned char)(high << 4 | low);
 	}
-	return *text == '\0' ? 0 : -EINVAL;
+	return *text == '\0' ? 0 : -EBADMSG;
 }

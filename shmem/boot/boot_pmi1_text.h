@@ -25,7 +25,7 @@ int boot_pmi1_number(const char *line, const char *name, unsigned int max, unsig
 /* Writes 2 * bytes digits, of lower case, and a '\0'. */
 void boot_pmi1_to_hex(const void *data, size_t bytes, char *text);
 
-/* Reads exactly 2 * bytes digits, of lower case. 0; or -EINVAL: others, fewer or more, with `data` written in part. */
+/* Reads exactly 2 * bytes digits, of lower case. 0; or -EBADMSG: others, fewer or more, with `data` written in part. */
 int boot_pmi1_from_hex(const char *text, void *data, size_t bytes);
 
 #endif

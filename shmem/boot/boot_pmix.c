@@ -206,7 +206,7 @@ static int put(const char *key, const void *data, size_t bytes)
 	return 0;
 }
 
-/* Gets what a PE has put under `key`. 0; -ENODATA: nothing; -EPROTO: not `bytes` bytes; then `data` is as before. */
+/* Gets what a PE has put under `key`. 0; -ENODATA: nothing; -EBADMSG: not `bytes` bytes; then `data` is as before. */
 static int get(unsigned int pe, const char *key, void *data, size_t bytes)
 {
 	pmix_proc_t proc = pmix.me;
@@ -217,7 +217,7 @@ static int get(unsigned int pe, const char *key, void *data, size_t bytes)
 	if (pmix.get(&proc, key, NULL, 0, &value) != PMIX_SUCCESS || value == NULL)
 		return -ENODATA;
 	if (value->type != PMIX_BYTE_OBJECT || value->data.bo.size != bytes)
-		rc = -EPROTO;
+		rc = -EBADMSG;
 	else
 		memcpy(data, value->data.bo.bytes, bytes);
 	if (value->type == PMIX_BYTE_OBJECT)

@@ -8,6 +8,7 @@ BOOT_PE names the program; PMIX_MISSING says why the build has no PMIx.  A launc
 skipped.  The test itself also speaks PMI-1, correctly and wrongly.
 """
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -48,6 +49,10 @@ class Launcher:
 
     def test_joins_again(self):
         self.ok(3, *('start', 'exchange=100', 'barrier', 'finish') * 3)
+
+    def test_lengths_that_differ(self):
+        out = self.run_pes(2, 'start', '0:exchange=5', '1:exchange=6', 'finish')
+        self.assertIn(f'boot_exchange: -{errno.EBADMSG}\n', out.stderr)
 
     def test_children_do_not_disturb(self):
         out = self.run_pes(2, 'start', 'exchange=5', 'fork', 'exchange=6', 'finish', 'system=exit 98')
@@ -259,6 +264,11 @@ class Pmi1(Case):
             with self.subTest(value=value[:40]):
                 code, err, _ = self.talk('start', size=2, get=f'cmd=get_result rc=0 value={value}\n')
                 self.assertEqual((code, err.count('\n')), (98, 1), err)
+
+    def test_values_of_another_length(self):
+        for length in (7, 9):
+            code, err, _ = self.talk('start', f'exchange={length}', size=2, get='cmd=get_result rc=0 value=' + '00' * 8 + '\n')
+            self.assertEqual((code, err), (99, f'PE 0: boot_exchange: -{errno.EBADMSG}\n'))
 
     def test_values_of_others(self):
         code, err, asked = self.talk('start', 'finish', size=3, get='cmd=get_result rc=0 msg=success value=' + '07' * 8 + '\n')

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The NIC of this PE and its segments, and what the PEs tell each other of these. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,7 +256,8 @@ static int exchange(char error[BOOT_TEXT_MAX])
 		rc = boot_exchange(&mine, sizeof(mine), all);
 	osh_wait_shown_end();
 	if (rc != 0) {
-		snprintf(error, BOOT_TEXT_MAX, "the PEs could not exchange their addresses");
+		snprintf(error, BOOT_TEXT_MAX, "the PEs could not exchange their addresses%s",
+			 rc == -EBADMSG ? ": they run with different versions of the library" : "");
 		goto out;
 	}
 	for (int pe = 0; pe < osh_pe.n; pe++) {

@@ -666,8 +666,8 @@ print(total[0], own)
 """
 
 
-class Service(unittest.TestCase):
-    """The library's own threads."""
+class Pollers(unittest.TestCase):
+    """A server and its clients in one process, with pollers or without."""
 
     def serve(self, *args, threads=1, nested=False, **env):
         with Fabric() as fabric:
@@ -676,6 +676,10 @@ class Service(unittest.TestCase):
                                   SERVER % (threads, nested))
         self.assertTrue(done.stdout.startswith("2400 "), done.stdout + done.stderr)
         return done, stats
+
+
+class Service(Pollers):
+    """The library's own threads."""
 
     def test_there_are_none_by_default(self):
         done, stats = self.serve()
@@ -699,6 +703,57 @@ class Service(unittest.TestCase):
         self.assertIn(f"('vi-xfer', {{{svc}}})", done.stdout)
         self.assertNotRegex(done.stdout, rf"\('python[^']*', {{(?!{app}}})")
         self.assertIn("one processor with", done.stderr)
+
+
+def cores():
+    """A processor of each of two cores; the test is skipped where there are fewer."""
+    of = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        of.setdefault(siblings.read_text() if siblings.exists() else None, cpu)
+    if None in of or len(of) < 2:
+        raise unittest.SkipTest("fewer than two cores, or the kernel does not tell of cores")
+    return list(of.values())[:2]
+
+
+class OneCore(Pollers):
+    """The poller of a connection has the core of the thread that waits for it, as vi_info says beforehand."""
+
+    def promised(self, *args):
+        with Fabric() as fabric:
+            done = run(*args, BUILD / "tools/vi_info", "--placement", "--json", env=fabric.env)
+        said = json.loads(done.stdout)["placement"]
+        if "machine" not in said:
+            self.skipTest(said["machine_unknown"])
+        return said["one_core"]
+
+    def holds(self, pollers, place, **more):
+        """Whether the server kept the property; it has to be as vi_info has said."""
+        args = ("--service", f"poller:{pollers}", "--place", place)
+        promised = self.promised(*args)
+        done, stats = self.serve(*args, threads=2, VIADUCT_WAIT="block", **more)
+        self.assertEqual(promised, 0 < stats["given"] == stats["given_one_core"], stats)
+        return promised, done, stats
+
+    def test_a_poller_for_each_core(self):
+        cpus = cores()
+        held, done, _ = self.holds(2, f"app={cpus[0]},{cpus[1]},svc=core")
+        self.assertTrue(held)
+        for i, cpu in enumerate(cpus):
+            self.assertIn(f"('vi-poll{i}', {{{cpu}}})", done.stdout)
+
+    def test_fewer_pollers_than_cores(self):
+        cpus = cores()
+        held, _, stats = self.holds(1, f"app={cpus[0]},{cpus[1]},svc=core")
+        self.assertFalse(held)
+        self.assertGreater(stats["given"], 0)
+        self.assertEqual(stats["given_one_core"], 0)
+
+    def test_another_core(self):
+        cpus = cores()
+        held, _, stats = self.holds(1, f"app={cpus[0]},svc={cpus[1]}")
+        self.assertFalse(held)
+        self.assertEqual(stats["given"], 0)
 
 
 class Twins(unittest.TestCase):

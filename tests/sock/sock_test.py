@@ -233,7 +233,9 @@ class Run(unittest.TestCase):
                            (["--place", "app=llc", "true"], "«app=llc» should be"),
                            (["--place", "app=0,svc=9-8", "true"], "«svc=9-8» should be"),
                            (["--place", "svc=1,svc=2", "true"], "«svc=2» should be"),
-                           (["--place", "engine=1", "true"], "«engine=1» should be")):
+                           (["--place", "engine=1", "true"], "«engine=1» should be"),
+                           (["--place", "app=1,dynamic", "true"], "«dynamic» should be"),
+                           (["--place", "svc=core,dynamic", "true"], "«dynamic» should be")):
             done = run(*args, code=2)
             self.assertIn(said, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -272,6 +274,7 @@ class Run(unittest.TestCase):
     def test_places_become_rules(self):
         for place, rules in (("app=0,2-3,svc=llc,irq=1", "application=0,2-3;service=shared-cache;transfer=1;relay=1;interrupt=1"),
                              ("svc=core,irq=package", "service=same-core;transfer=same-package"),
+                             ("app=0,svc=2-5,dynamic", "application=0;service=2-5;dynamic"),
                              ("app=0,irq=llc,strict", "application=0;transfer=shared-cache;relay=shared-cache;interrupt=shared-cache;strict"),
                              ("irq=device", "transfer=device;relay=device;interrupt=device"),
                              ("app=none,svc=other", "application=none;service=other-package")):
@@ -703,6 +706,15 @@ class Service(Pollers):
         self.assertIn(f"('vi-xfer', {{{svc}}})", done.stdout)
         self.assertNotRegex(done.stdout, rf"\('python[^']*', {{(?!{app}}})")
         self.assertIn("one processor with", done.stderr)
+
+    def test_pollers_that_move_by_load(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        done, _ = self.serve("--service", "poller:2", "--place", f"svc={cpus[0]},{cpus[-1]},dynamic", VIADUCT_WAIT="block")
+        self.assertIn("('vi-move', ", done.stdout)
+        for i in range(2):
+            self.assertRegex(done.stdout, rf"\('vi-poll{i}', {{({cpus[0]}|{cpus[-1]})}}\)")
+        done, _ = self.serve("--service", "poller:2", "--place", f"svc={cpus[0]},{cpus[-1]}", VIADUCT_WAIT="block")
+        self.assertNotIn("vi-move", done.stdout)
 
 
 def cores():

@@ -121,6 +121,7 @@ static void put_own(json_object *o, json_object *threads, const struct u_affinit
 	char text[U_PLACE_TEXT], warning[U_PLACE_TEXT], cpus[U_CPUSET_TEXT], name[24];
 	unsigned int i, n = 2 + service_asks(a, asks + 2);
 	struct u_place_decision d[OWN_MOST];
+	struct u_cpuset places;
 
 	u_place(&a->c, asks, n, d);
 	for (i = 0; i < n; i++)
@@ -130,6 +131,10 @@ static void put_own(json_object *o, json_object *threads, const struct u_affinit
 						      u_place_warning(asks, n, i, &d[i], warning)));
 	if (n == 2)
 		return;
+	if (a->rules.dynamic) {
+		u_place_of_service(&a->c, &places);
+		info_put_text(o, "dynamic", u_cpuset_text(&places, cpus, sizeof(cpus)));
+	}
 	json_object_object_add(o, "one_core",
 			       json_object_new_boolean(u_place_one_core(&a->c, asks, n, d, text)));
 	info_put_text(o, "one_core_text", text);
@@ -220,6 +225,9 @@ void info_print_placement(json_object *o)
 		if (info_text(t, "warning")[0])
 			printf("warning: %s %s\n", info_text(t, "thread"), info_text(t, "warning"));
 	}
+	if (info_text(o, "dynamic")[0])
+		printf("dynamic: service threads move among processors %s by the load of the last second\n",
+		       info_text(o, "dynamic"));
 	if (info_text(o, "one_core_text")[0])
 		printf("one_core: %s\n", info_text(o, "one_core_text"));
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "u_place_move.h"
+
 #define STEPS 4 /* the place of the rule, and those that are tried instead */
 
 /* The state of one decision while it is made. */
@@ -287,9 +289,9 @@ static void decide_device(const struct work *w)
 		share_cores(w, &d->cpus);
 }
 
-/* Decides for one thread; `application`: where the application's thread will run. */
-static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
-		   const struct u_cpuset *application, struct u_place_decision *d)
+/* Decides for one thread as decide(), but for `dynamic`. */
+static void decide_still(const struct u_place_case *c, const struct u_place_ask *ask,
+			 const struct u_cpuset *application, struct u_place_decision *d)
 {
 	struct work w = { .c = c, .ask = ask, .anchor = *application, .d = d };
 	const struct u_place_rule *rule = rule_of(c, ask->role);
@@ -318,6 +320,18 @@ static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
 		d->why = U_PLACE_TOO_WIDE;
 	else
 		decide_relation(&w, rule->where);
+}
+
+/*
+ * Decides for one thread; `application`: where the application's thread will run.  One that moves by load begins on one
+ * core.
+ */
+static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
+		   const struct u_cpuset *application, struct u_place_decision *d)
+{
+	decide_still(c, ask, application, d);
+	if (c->rules->dynamic && ask->role == U_PLACE_SERVICE && d->got != U_PLACE_SAME_CORE)
+		u_move_first_core(c->topo, &d->cpus);
 }
 
 /* ---- warnings ------------------------------------------------------------------------------- */
@@ -405,6 +419,17 @@ bool u_place_application(const struct u_place_case *c, struct u_cpuset *out)
 		d.cpus = rule->list;
 	*out = u_cpuset_empty(&d.cpus) ? c->application : d.cpus;
 	return !u_cpuset_empty(&d.cpus);
+}
+
+void u_place_of_service(const struct u_place_case *c, struct u_cpuset *out)
+{
+	const struct u_place_ask all = { .role = U_PLACE_SERVICE, .count = 1 };
+	struct u_cpuset application;
+	struct u_place_decision d;
+
+	u_place_application(c, &application);
+	decide_still(c, &all, &application, &d);
+	*out = d.cpus;
 }
 
 void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,

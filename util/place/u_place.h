@@ -74,6 +74,9 @@ void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsig
 /* Gives the processors on which the application's threads will run, none: not known.  True: by the rule for them. */
 bool u_place_application(const struct u_place_case *c, struct u_cpuset *out);
 
+/* Gives the processors of the place for all service threads of the process; empty: they are not placed. */
+void u_place_of_service(const struct u_place_case *c, struct u_cpuset *out);
+
 /* Does the decision give what the rule says? Also where there is none, and where no processor is nearer to a device. */
 bool u_place_met(const struct u_place_decision *d);
 

@@ -133,7 +133,8 @@ static void find_out(struct u_affinity *a, unsigned int flags)
 		find_rank(c);
 	}
 	snprintf(a->topo_error, sizeof(a->topo_error), "it was not needed");
-	if (needs_topology(&a->rules) || (flags & U_AFFINITY_TOPOLOGY) != 0) {
+	if (needs_topology(&a->rules) || (a->rules.dynamic && !c->foreign) ||
+	    (flags & U_AFFINITY_TOPOLOGY) != 0) {
 		if (u_topo_read(NULL, &a->topo, a->topo_error) == 0)
 			c->topo = a->topo;
 		c->device_node = u_affinity_node(ADAPTERS);

@@ -54,18 +54,42 @@ static int get_cpus(pid_t tid, struct u_cpuset *out)
 	return rc;
 }
 
+/* The set as the kernel has it, of `size` bytes, to be given to CPU_FREE(); NULL: no memory. */
+static cpu_set_t *kernel_set(const struct u_cpuset *cpus, size_t *size)
+{
+	cpu_set_t *set = CPU_ALLOC(U_CPUSET_END);
+
+	*size = CPU_ALLOC_SIZE(U_CPUSET_END);
+	if (set == NULL)
+		return NULL;
+	CPU_ZERO_S(*size, set);
+	for (int cpu = u_cpuset_next(cpus, 0); cpu >= 0; cpu = u_cpuset_next(cpus, cpu + 1))
+		CPU_SET_S((size_t)cpu, *size, set);
+	return set;
+}
+
 int u_thread_move(pthread_t thread, const struct u_cpuset *cpus)
 {
-	size_t size = CPU_ALLOC_SIZE(U_CPUSET_END);
-	cpu_set_t *set = CPU_ALLOC(U_CPUSET_END);
-	int cpu, rc;
+	size_t size;
+	cpu_set_t *set = kernel_set(cpus, &size);
+	int rc;
 
 	if (set == NULL)
 		return -ENOMEM;
-	CPU_ZERO_S(size, set);
-	for (cpu = u_cpuset_next(cpus, 0); cpu >= 0; cpu = u_cpuset_next(cpus, cpu + 1))
-		CPU_SET_S((size_t)cpu, size, set);
 	rc = -pthread_setaffinity_np(thread, size, set);
+	CPU_FREE(set);
+	return rc;
+}
+
+int u_thread_move_number(int tid, const struct u_cpuset *cpus)
+{
+	size_t size;
+	cpu_set_t *set = kernel_set(cpus, &size);
+	int rc;
+
+	if (set == NULL)
+		return -ENOMEM;
+	rc = sched_setaffinity(tid, size, set) == 0 ? 0 : -errno;
 	CPU_FREE(set);
 	return rc;
 }

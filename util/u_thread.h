@@ -31,6 +31,9 @@ void u_thread_detach(pthread_t thread);
 /* Binds a thread, which may run already, to processors.  Returns 0 or -errno. */
 int u_thread_move(pthread_t thread, const struct u_cpuset *cpus);
 
+/* Binds the thread of this number of the kernel, one of this process that runs.  Returns 0 or -errno. */
+int u_thread_move_number(int tid, const struct u_cpuset *cpus);
+
 /* Gives the processors on which the calling thread may run.  Returns 0, or -errno and an empty set. */
 int u_thread_own_cpus(struct u_cpuset *out);
 

@@ -91,12 +91,12 @@ static const char *place_word(enum role role, const char *text)
 
 struct places {
 	char of[ROLES][PLACE_MAX];
-	bool strict;
+	bool strict, dynamic;
 };
 
 /*
- * Takes "svc=llc", with the parts of a list that follow, or "strict".  False: it is neither, the place is none, or the
- * role has one already.
+ * Takes "svc=llc", with the parts of a list that follow, "strict" or "dynamic".  False: it is none of these, the place
+ * is none, or the role has one already.
  */
 static bool read_part(struct places *p, char *text)
 {
@@ -106,6 +106,10 @@ static bool read_part(struct places *p, char *text)
 
 	if (strcmp(text, "strict") == 0) {
 		p->strict = true;
+		return true;
+	}
+	if (strcmp(text, "dynamic") == 0) {
+		p->dynamic = true;
 		return true;
 	}
 	if (!equals)
@@ -154,6 +158,8 @@ static void compose(const struct places *p, char out[VS_AFFINITY_MAX])
 	if (irq[0] && (is_list(irq) || is_list(p->of[APP]) || strcmp(irq, "device") == 0))
 		at += snprintf(out + at, (size_t)(VS_AFFINITY_MAX - at), "relay=%s;interrupt=%s;",
 			       irq, irq);
+	if (p->dynamic)
+		at += snprintf(out + at, (size_t)(VS_AFFINITY_MAX - at), "dynamic;");
 	if (p->strict)
 		at += snprintf(out + at, (size_t)(VS_AFFINITY_MAX - at), "strict;");
 	if (at > 0)
@@ -179,6 +185,12 @@ int vs_place_parse(const char *text, char affinity[VS_AFFINITY_MAX], char bad[VS
 		}
 		part = end ? end + 1 : NULL;
 	} while (part);
+	/* As the library will say of the rules. */
+	if (p.dynamic && (!p.of[SVC][0] || strcmp(p.of[SVC], "none") == 0 ||
+			  strcmp(p.of[SVC], "same-core") == 0)) {
+		snprintf(bad, VS_SERVICE_BAD, "dynamic");
+		return -EINVAL;
+	}
 	compose(&p, affinity);
 	return 0;
 }

@@ -52,6 +52,8 @@ enum vs_count {
 	VS_SLEEPS,	 /* waits in the kernel for promoted connections */
 	VS_POLLED,	 /* times that a poller found something on a connection */
 	VS_POLLER_WAKES, /* sleeps that pollers ended */
+	VS_GIVEN, /* times that a connection was given to a poller, where these are placed by core */
+	VS_GIVEN_ONE_CORE, /* and that poller was held on the core of the thread that gave it */
 	VS_COUNTS
 };
 

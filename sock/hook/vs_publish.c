@@ -21,6 +21,8 @@ void vs_stat_publish(void)
 	vs_stat_add(VS_TCP_TX, now.tcp_bytes_sent - last.tcp_bytes_sent);
 	vs_stat_add(VS_POLLED, now.polled - last.polled);
 	vs_stat_add(VS_POLLER_WAKES, now.poller_wakes - last.poller_wakes);
+	vs_stat_add(VS_GIVEN, now.given - last.given);
+	vs_stat_add(VS_GIVEN_ONE_CORE, now.given_one_core - last.given_one_core);
 	last = now;
 	pthread_mutex_unlock(&lock);
 }

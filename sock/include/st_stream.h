@@ -71,7 +71,7 @@ struct st_wait;
 /* ---- the process --------------------------------------------------------------------------------------------- */
 
 /* Version of header and library: additions raise it; a change that would break programs gets another library. */
-#define ST_VERSION 2
+#define ST_VERSION 3
 
 /**
  * st_version - the version of the library
@@ -219,6 +219,11 @@ struct st_stats {
 	uint64_t polled,
 		poller_wakes; /* watched streams for which a poller had news; sleepers that it woke */
 	uint64_t looks;	      /* of the helper thread at a stream; none where nothing happens */
+	/*
+	 * Since ST_VERSION 3, where rules put pollers on the cores of the threads that call: watches given; those of
+	 * them to a poller that is held on the core of the thread.
+	 */
+	uint64_t given, given_one_core;
 };
 
 /**
@@ -1079,7 +1084,10 @@ void *st_context(struct st_stream *s);
  * this library, looks at it.  It comes back once: with news, when one of the events is there or its path changes; or
  * armed, when it was idle for long.  Then its peer rings as after st_arm().
  *
- *   st_waker_get()             an eventfd for each set of streams; its streams have one poller
+ * The streams of a set have one poller.  But where pollers are held on single cores by the rules of VIADUCT_AFFINITY, a
+ * stream gets the one on the core of the thread that gives it, if there is one.
+ *
+ *   st_waker_get()             an eventfd for each set of streams
  *   st_watch_give()           for each stream
  *   st_waker_want()            before a sleep,
  *   st_watch_take()           and after that: > 0: do not sleep
@@ -1112,7 +1120,7 @@ bool st_pollers_on(void);
 /**
  * st_waker_get - make a waker
  *
- * An eventfd for a set of streams, which have one poller.
+ * An eventfd for a set of streams.
  *
  * Ownership: given back by st_waker_put().
  *

@@ -37,7 +37,8 @@ static const struct u_option options[] = {
 	  "processors of the program's threads (app), the pollers (svc), and\n"
 	  "what moves packets (irq): app=LIST,svc=PLACE,irq=PLACE, each a LIST\n"
 	  "such as 2-5,8, or core, llc, package, other relative to the program's,\n"
-	  "device or none (VIADUCT_SOCK_PLACE)",
+	  "device or none; dynamic: the pollers move by load; strict: what\n"
+	  "cannot be had is an error (VIADUCT_SOCK_PLACE)",
 	  AT(place), .min = 1 },
 	{ "loopback", 0, NULL, "also connections to 127.0.0.1 and ::1", AT(loopback) },
 	{ "no-uring", 0, NULL,

@@ -14,11 +14,18 @@
 #define SCHEMA_VERSION 1
 
 static const char *const count_names[VS_COUNTS] = {
-	[VS_TCP_SOCKETS] = "connections", [VS_TCP_RX] = "tcp_bytes_received",
-	[VS_TCP_TX] = "tcp_bytes_sent",	  [VS_VI_RX] = "vi_bytes_received",
-	[VS_VI_TX] = "vi_bytes_sent",	  [VS_PROMOTED] = "promoted",
-	[VS_DEMOTED] = "demoted",	  [VS_SLEEPS] = "sleeps",
-	[VS_POLLED] = "polled",		  [VS_POLLER_WAKES] = "poller_wakes",
+	[VS_TCP_SOCKETS] = "connections",
+	[VS_TCP_RX] = "tcp_bytes_received",
+	[VS_TCP_TX] = "tcp_bytes_sent",
+	[VS_VI_RX] = "vi_bytes_received",
+	[VS_VI_TX] = "vi_bytes_sent",
+	[VS_PROMOTED] = "promoted",
+	[VS_DEMOTED] = "demoted",
+	[VS_SLEEPS] = "sleeps",
+	[VS_POLLED] = "polled",
+	[VS_POLLER_WAKES] = "poller_wakes",
+	[VS_GIVEN] = "given",
+	[VS_GIVEN_ONE_CORE] = "given_one_core",
 };
 
 int vr_stats_begin(struct vs_stat_file **file)
@@ -85,6 +92,11 @@ static void say(const struct vs_stat_slot *all, uint32_t processes)
 		" received, %" PRIu64 " sent\n",
 		get(&all->count[VS_VI_RX]), get(&all->count[VS_VI_TX]), get(&all->count[VS_TCP_RX]),
 		get(&all->count[VS_TCP_TX]));
+	if (get(&all->count[VS_GIVEN]))
+		fprintf(stderr,
+			"vi_run: connections given to pollers %" PRIu64 " times, %" PRIu64
+			" of them to one held on the core of the thread that uses the connection\n",
+			get(&all->count[VS_GIVEN]), get(&all->count[VS_GIVEN_ONE_CORE]));
 	for (k = 0; k < VS_WHY_COUNT; k++) {
 		if (get(&all->not_promoted[k]))
 			fprintf(stderr, "vi_run: %" PRIu64 " not promoted: %s\n",

@@ -57,7 +57,7 @@ enum st_why st_nic_open(void)
 	if (st_process.config.opened != NULL)
 		st_process.config.opened(nic);
 	/* The program may have moved since st_init(): this thread began with the processors of one of its threads. */
-	st_process.alone = st_sys_processors() == 1;
+	st_process.alone = st_sys_processors() == 1 || st_pollers_share();
 	return ST_WHY_NONE;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A stream goes to its poller by the stack `given` and comes back by the stack `back`; in between it is the poller's
- * alone.  tests/model/sock_poller.pml is the model of the two sleeps, the program's on a waker and the poller's.
+ * alone.  tests/model/sock_poller.pml is the model of the two sleeps, the program's on a waker, which several pollers
+ * write to, and the poller's.
  */
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "st_core.h"
 #include "st_poller.h"
 #include "st_ready.h"
 
@@ -19,7 +22,7 @@
 struct st_waker {
 	_Atomic bool wanted; /* by a sleeper; taken off by the poller that writes */
 	int fd;
-	unsigned poller; /* of its streams */
+	unsigned poller; /* of its streams, unless another one is on the core of the thread that gives one */
 	uint64_t era;
 	struct st_waker *next_free, *next;
 };
@@ -49,11 +52,14 @@ static struct {
 	struct st_lock lock; /* of wakers, free watches, start and end */
 	_Atomic unsigned count;
 	unsigned turn; /* the next waker's poller */
+	bool by_core;  /* rules put them on the cores of those that call; written before `count` */
+	sem_t placed;  /* by each poller, once it has its place */
 	_Atomic bool ends;
 	_Atomic uint64_t era; /* of handles; grows with fork and end */
 	struct st_waker *wakers, *free_wakers, *old_wakers;
 	struct st_watch *free_watches;
 	struct poller all[ST_POLLERS_MOST];
+	struct st_core core[ST_POLLERS_MOST]; /* of each; written before `placed` */
 } pollers;
 
 bool st_pollers_on(void)
@@ -262,8 +268,8 @@ static void *run(void *arg)
 	struct poller *p = arg;
 	unsigned empty = 0;
 
-	VipxPlaceThread(st_process.nic, VIPX_ROLE_SERVICE, p->number, st_process.config.pollers,
-			VIPX_PLACE_POLLS, NULL);
+	st_core_place(p->number, &pollers.core[p->number]);
+	sem_post(&pollers.placed);
 	while (!atomic_load_explicit(&pollers.ends, memory_order_relaxed)) {
 		take_given(p);
 		if (p->mine == NULL)
@@ -297,10 +303,22 @@ static struct st_watch *new_watch(void)
 	return w != NULL ? w : malloc(sizeof(*w));
 }
 
+/* The poller on the core of this thread, if there is one, else the set's; `count` is above 0. */
+static unsigned by_core(unsigned own)
+{
+	bool here;
+	unsigned n = st_core_pick(pollers.core, atomic_load(&pollers.count), own, &here);
+
+	st_count(&st_counts.given, 1);
+	st_count(&st_counts.given_one_core, here);
+	return n;
+}
+
 struct st_watch *st_watch_give(struct st_stream *s, unsigned events, struct st_waker *b,
 			       void *owner)
 {
 	struct st_watch *w;
+	struct poller *p;
 
 	if (!st_pollers_on() || !st_waker_valid(b) || st_on_vi(s) != (ST_IN | ST_OUT))
 		return NULL;
@@ -311,8 +329,9 @@ struct st_watch *st_watch_give(struct st_stream *s, unsigned events, struct st_w
 	*w = (struct st_watch){
 		.s = s, .events = events, .waker = b, .owner = owner, .era = b->era
 	};
-	push(&pollers.all[b->poller].given, w);
-	wake(&pollers.all[b->poller]);
+	p = &pollers.all[pollers.by_core ? by_core(b->poller) : b->poller];
+	push(&p->given, w);
+	wake(p);
 	return w;
 }
 
@@ -382,6 +401,18 @@ static int start(struct poller *p, unsigned number)
 	return 0;
 }
 
+/* Waits until the first `n` have their places, and notes whether one is on a core of those that call. */
+static void await_places(unsigned n)
+{
+	pollers.by_core = false;
+	for (unsigned i = 0; i < n; i++) {
+		while (sem_wait(&pollers.placed) != 0)
+			;
+	}
+	for (unsigned i = 0; i < n; i++)
+		pollers.by_core |= CPU_COUNT(&pollers.core[i].cpus) > 0;
+}
+
 void st_pollers_start(void)
 {
 	unsigned n;
@@ -389,6 +420,7 @@ void st_pollers_start(void)
 	if (st_process.config.pollers == 0 || st_pollers_on())
 		return;
 	atomic_store(&pollers.ends, false);
+	sem_init(&pollers.placed, 0, 0);
 	for (n = 0; n < st_process.config.pollers; n++) {
 		if (start(&pollers.all[n], n) != 0) {
 			st_log("only %u of %u poller%s could be started", n,
@@ -397,7 +429,13 @@ void st_pollers_start(void)
 			break;
 		}
 	}
+	await_places(n);
 	atomic_store_explicit(&pollers.count, n, memory_order_release);
+}
+
+bool st_pollers_share(void)
+{
+	return st_core_any_single(pollers.core, atomic_load(&pollers.count));
 }
 
 /* For come_back() where nobody is to be told. */

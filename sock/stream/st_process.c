@@ -258,6 +258,8 @@ void st_stats(struct st_stats *stats)
 		.polled = c->polled,
 		.poller_wakes = c->poller_wakes,
 		.looks = c->looks,
+		.given = c->given,
+		.given_one_core = c->given_one_core,
 	};
 	for (int i = 0; i < 16; i++)
 		all.demotions[i] = c->demotions[i];

@@ -16,7 +16,7 @@ struct st_process {
 	struct st_lock lock;
 	struct st_config config;
 	bool ready;	    /* st_init() was called */
-	_Atomic bool alone; /* all threads have one processor */
+	_Atomic bool alone; /* all threads have one processor, or each shares one with a poller */
 	uint64_t era;	    /* grows with each fork */
 	VIP_NIC_HANDLE nic;
 	VIP_NIC_ATTRIBUTES nic_attributes;
@@ -45,7 +45,8 @@ struct st_counts {
 	/* Sums of streams that are gone: each living stream counts its own. */
 	_Atomic uint64_t vi_sent, vi_received;
 	_Atomic uint64_t tcp_sent, tcp_received, promotions, attempts, given_up, demotions[16],
-		wakes_sent, wakes_received, arms, resets, polled, poller_wakes, looks;
+		wakes_sent, wakes_received, arms, resets, polled, poller_wakes, looks, given,
+		given_one_core;
 };
 extern struct st_counts st_counts;
 

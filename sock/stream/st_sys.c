@@ -268,6 +268,19 @@ int st_sys_processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
+int st_sys_read_line(const char *path, char *out, int room)
+{
+	long fd = call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0), n;
+
+	if (fd < 0)
+		return (int)fd;
+	n = call(SYS_read, fd, (long)out, room - 1, 0, 0, 0);
+	call(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (n >= 0)
+		out[n] = '\0';
+	return (int)n;
+}
+
 int st_sys_eventfd(int least)
 {
 	return raised((int)call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0), least);

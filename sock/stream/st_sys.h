@@ -105,6 +105,8 @@ int st_sys_room(int fd);	/* free bytes of the send buffer, about; 0 also after a
 /* As ppoll() without a mask, but -errno, not -1. */
 int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeout);
 int st_sys_processors(void); /* how many this thread may run on; 0: unknown */
+/* Reads a file's beginning, `room` - 1 bytes at most, as text: its length, or -errno. */
+int st_sys_read_line(const char *path, char *out, int room);
 /* A new eventfd or set of epoll, whose number is from `least` on where one is left. */
 int st_sys_eventfd(int least);
 int st_sys_epoll(int least);

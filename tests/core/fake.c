@@ -725,3 +725,18 @@ void fake_connect_error(int err)
 {
 	atomic_store(&fake.connect_error, err);
 }
+
+struct vi_mover *fake_mover(VIP_NIC_HANDLE nic)
+{
+	return nic_of(nic)->mover;
+}
+
+void fake_place_lock(VIP_NIC_HANDLE nic)
+{
+	pthread_mutex_lock(&nic_of(nic)->place_lock);
+}
+
+void fake_place_unlock(VIP_NIC_HANDLE nic)
+{
+	pthread_mutex_unlock(&nic_of(nic)->place_lock);
+}

@@ -92,6 +92,12 @@ void fake_offer(const VIP_VI_ATTRIBUTES *attrs, const void *disc, uint16_t disc_
 /* The error that connect_accept(), connect_request() and peer_done() return instead of success. */
 void fake_connect_error(int err);
 
+struct vi_mover;
+/* That of the NIC, which has a lock; NULL: none. */
+struct vi_mover *fake_mover(VIP_NIC_HANDLE nic);
+void fake_place_lock(VIP_NIC_HANDLE nic);
+void fake_place_unlock(VIP_NIC_HANDLE nic);
+
 #define FAKE_HOSTS 4
 extern const uint8_t fake_host[FAKE_HOSTS][6]; /* names host0..3; distances 0, 2, 1, 1 */
 

@@ -12,6 +12,9 @@
  * thread may take that entry while the poller still has the socket; so after the poller has listed
  * the socket it checks whether the arm was used up, and so does the thread that empties the list.
  *
+ * TWO: there are two pollers, which have a socket each and write to the same waker: a thread gives its socket to the
+ * poller of its own core.
+ *
  * DOZE: a poller without sockets sleeps likewise.  It sets `dozes` and checks for given sockets; a
  * thread that gives one wakes it.
  *
@@ -39,6 +42,13 @@
 #define THREADS 2
 #endif
 #define N THREADS	/* sockets */
+#ifdef TWO
+#define POLLERS 2
+#define HAS(p, i) ((p) == (i))
+#else
+#define POLLERS 1
+#define HAS(p, i) true
+#endif
 
 bool bytes[N], armed[N];
 bool ours[N] = true;	/* the threads poll it themselves */
@@ -51,14 +61,19 @@ bool entry;		/* of the completion queue: for all armed sockets that have bytes *
 bool kicked[THREADS];
 bool lock;
 
-inline flush_poller()
+/* The stores of poller `p`. */
+inline flush_poller(p)
 {
 	d_step {
 		for (x : 0 .. N - 1) {
-			list[x] = list[x] || list_late[x];
-			list_late[x] = false;
-			idle[x] = idle[x] || idle_late[x];
-			idle_late[x] = false
+			if
+			:: HAS(p, x) ->
+				list[x] = list[x] || list_late[x];
+				list_late[x] = false;
+				idle[x] = idle[x] || idle_late[x];
+				idle_late[x] = false
+			:: else
+			fi
 		}
 		x = 0;
 		dozes = dozes || dozes_late;
@@ -84,7 +99,10 @@ active proctype memory()
 {
 	byte x;
 end:	do
-	:: atomic { list_late[0] || list_late[N - 1] || idle_late[0] || idle_late[N - 1] || dozes_late -> flush_poller() }
+	:: atomic { list_late[0] || idle_late[0] || dozes_late -> flush_poller(0) }
+#if N > 1
+	:: atomic { list_late[1] || idle_late[1] -> flush_poller(POLLERS - 1) }
+#endif
 	:: atomic { given_late[0] || given_late[N - 1] || wanted_late -> flush_threads() }
 	od
 }
@@ -123,7 +141,7 @@ inline give_back(i)
 {
 	d_step { mine[i] = false; list_late[i] = true };
 #ifndef NO_LIST_FENCE
-	flush_poller();
+	flush_poller(me);
 #endif
 	write_waker()
 }
@@ -131,7 +149,7 @@ inline give_back(i)
 inline give_armed(i)
 {
 	d_step { mine[i] = false; idle_late[i] = true };
-	flush_poller();
+	flush_poller(me);
 #ifndef ARM_ONCE
 	if
 	:: !armed[i] -> write_waker()
@@ -159,20 +177,20 @@ inline turn(i)
 	fi
 }
 
-active proctype poller()
+active [POLLERS] proctype poller()
 {
-	byte x;
+	byte me = _pid - 2, x;
 
 end:	do
-	:: given[0] || mine[0] -> turn(0)
+	:: HAS(me, 0) && (given[0] || mine[0]) -> turn(0)
 #if N > 1
-	:: given[1] || mine[1] -> turn(1)
+	:: HAS(me, 1) && (given[1] || mine[1]) -> turn(1)
 #endif
 #ifdef DOZE
 	:: !given[0] && !mine[0] ->
 		dozes_late = true;
 #ifndef NO_DOZE_FENCE
-		flush_poller();
+		flush_poller(me);
 #endif
 		if
 #ifndef NO_DOZE_CHECK
@@ -262,7 +280,7 @@ inline want()
 
 active [THREADS] proctype thread()
 {
-	byte me = _pid - 3, x;
+	byte me = _pid - 2 - POLLERS, x;
 	bool took, got;
 
 	do

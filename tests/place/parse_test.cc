@@ -38,6 +38,8 @@ TEST(PlaceParse, SeveralRules)
 	EXPECT_EQ(r.of[U_PLACE_TRANSFER].where, U_PLACE_SHARED_CACHE);
 	EXPECT_EQ(r.of[U_PLACE_APPLICATION].where, U_PLACE_NONE);
 	EXPECT_TRUE(r.strict);
+	EXPECT_FALSE(r.dynamic);
+	EXPECT_TRUE(rules("dynamic;service=shared-cache").dynamic);
 	r = rules("none");
 	for (const u_place_rule &rule : r.of)
 		EXPECT_EQ(rule.where, U_PLACE_NONE);
@@ -62,6 +64,9 @@ TEST(PlaceParse, RefusedWithTheReason)
 		{ "transfer=2;", "'' is no rule" },
 		{ "transfer=2;relay=3;transfer=2", "transfer has two rules" },
 		{ "none;strict", "'none' is no rule" },
+		{ "dynamic", "for which there is no rule: service=PLACE" },
+		{ "service=none;dynamic", "for which there is no rule" },
+		{ "service=same-core;dynamic", "dynamic and service=same-core" },
 		{ "application=same-core", "application=same-core: other places are relative" },
 		{ "application=other-package", "give it processors, device or none" },
 	};

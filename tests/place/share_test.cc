@@ -44,6 +44,31 @@ TEST(PlaceShare, ListsByProcessors)
 	EXPECT_EQ(share(topo.get(), "4-7", "0", 0, 1, 3, 4), "7");
 }
 
+/* Threads that move by load begin on one core each, and their place is that of all. */
+TEST(PlaceShare, OneCoreEachToBeginWith)
+{
+	MACHINE(topo, kChiplets);
+	Case c(topo.get(), "service=shared-cache;dynamic", "0");
+	u_cpuset place;
+
+	EXPECT_EQ(text(c.one(U_PLACE_SERVICE).cpus), "2-3");
+	EXPECT_EQ(text(c.place({ { U_PLACE_SERVICE, 1, 2, true } })[0].cpus), "4-5");
+	u_place_of_service(&c.c, &place);
+	EXPECT_EQ(text(place), "2-7");
+	Case list(topo.get(), "service=4,6-9;transfer=4-7;dynamic", "0");
+	EXPECT_EQ(text(list.one(U_PLACE_SERVICE).cpus), "4");
+	EXPECT_EQ(text(list.one(U_PLACE_TRANSFER).cpus), "4-7");
+	u_place_of_service(&list.c, &place);
+	EXPECT_EQ(text(place), "4,6-9");
+	/* nothing else is left than the application's core */
+	Case own(topo.get(), "service=shared-cache;dynamic", "0");
+	own.c.allowed = cpus("0-1");
+	EXPECT_EQ(text(own.one(U_PLACE_SERVICE).cpus), "1");
+	Case nowhere(topo.get(), "service=shared-cache;dynamic", "");
+	u_place_of_service(&nowhere.c, &place);
+	EXPECT_EQ(text(place), "");
+}
+
 /* If the application may run on all processors of the place, they are not shared out: the kernel decides. */
 TEST(PlaceShare, NotWhereTheApplicationRunsToo)
 {

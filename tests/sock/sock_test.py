@@ -233,7 +233,9 @@ class Run(unittest.TestCase):
                            (["--place", "app=llc", "true"], "«app=llc» should be"),
                            (["--place", "app=0,svc=9-8", "true"], "«svc=9-8» should be"),
                            (["--place", "svc=1,svc=2", "true"], "«svc=2» should be"),
-                           (["--place", "engine=1", "true"], "«engine=1» should be")):
+                           (["--place", "engine=1", "true"], "«engine=1» should be"),
+                           (["--place", "app=1,dynamic", "true"], "«dynamic» should be"),
+                           (["--place", "svc=core,dynamic", "true"], "«dynamic» should be")):
             done = run(*args, code=2)
             self.assertIn(said, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -272,6 +274,7 @@ class Run(unittest.TestCase):
     def test_places_become_rules(self):
         for place, rules in (("app=0,2-3,svc=llc,irq=1", "application=0,2-3;service=shared-cache;transfer=1;relay=1;interrupt=1"),
                              ("svc=core,irq=package", "service=same-core;transfer=same-package"),
+                             ("app=0,svc=2-5,dynamic", "application=0;service=2-5;dynamic"),
                              ("app=0,irq=llc,strict", "application=0;transfer=shared-cache;relay=shared-cache;interrupt=shared-cache;strict"),
                              ("irq=device", "transfer=device;relay=device;interrupt=device"),
                              ("app=none,svc=other", "application=none;service=other-package")):
@@ -666,8 +669,8 @@ print(total[0], own)
 """
 
 
-class Service(unittest.TestCase):
-    """The library's own threads."""
+class Pollers(unittest.TestCase):
+    """A server and its clients in one process, with pollers or without."""
 
     def serve(self, *args, threads=1, nested=False, **env):
         with Fabric() as fabric:
@@ -676,6 +679,10 @@ class Service(unittest.TestCase):
                                   SERVER % (threads, nested))
         self.assertTrue(done.stdout.startswith("2400 "), done.stdout + done.stderr)
         return done, stats
+
+
+class Service(Pollers):
+    """The library's own threads."""
 
     def test_there_are_none_by_default(self):
         done, stats = self.serve()
@@ -699,6 +706,66 @@ class Service(unittest.TestCase):
         self.assertIn(f"('vi-xfer', {{{svc}}})", done.stdout)
         self.assertNotRegex(done.stdout, rf"\('python[^']*', {{(?!{app}}})")
         self.assertIn("one processor with", done.stderr)
+
+    def test_pollers_that_move_by_load(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        done, _ = self.serve("--service", "poller:2", "--place", f"svc={cpus[0]},{cpus[-1]},dynamic", VIADUCT_WAIT="block")
+        self.assertIn("('vi-move', ", done.stdout)
+        for i in range(2):
+            self.assertRegex(done.stdout, rf"\('vi-poll{i}', {{({cpus[0]}|{cpus[-1]})}}\)")
+        done, _ = self.serve("--service", "poller:2", "--place", f"svc={cpus[0]},{cpus[-1]}", VIADUCT_WAIT="block")
+        self.assertNotIn("vi-move", done.stdout)
+
+
+def cores():
+    """A processor of each of two cores; the test is skipped where there are fewer."""
+    of = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        of.setdefault(siblings.read_text() if siblings.exists() else None, cpu)
+    if None in of or len(of) < 2:
+        raise unittest.SkipTest("fewer than two cores, or the kernel does not tell of cores")
+    return list(of.values())[:2]
+
+
+class OneCore(Pollers):
+    """The poller of a connection has the core of the thread that waits for it, as vi_info says beforehand."""
+
+    def promised(self, *args):
+        with Fabric() as fabric:
+            done = run(*args, BUILD / "tools/vi_info", "--placement", "--json", env=fabric.env)
+        said = json.loads(done.stdout)["placement"]
+        if "machine" not in said:
+            self.skipTest(said["machine_unknown"])
+        return said["one_core"]
+
+    def holds(self, pollers, place, **more):
+        """Whether the server kept the property; it has to be as vi_info has said."""
+        args = ("--service", f"poller:{pollers}", "--place", place)
+        promised = self.promised(*args)
+        done, stats = self.serve(*args, threads=2, VIADUCT_WAIT="block", **more)
+        self.assertEqual(promised, 0 < stats["given"] == stats["given_one_core"], stats)
+        return promised, done, stats
+
+    def test_a_poller_for_each_core(self):
+        cpus = cores()
+        held, done, _ = self.holds(2, f"app={cpus[0]},{cpus[1]},svc=core")
+        self.assertTrue(held)
+        for i, cpu in enumerate(cpus):
+            self.assertIn(f"('vi-poll{i}', {{{cpu}}})", done.stdout)
+
+    def test_fewer_pollers_than_cores(self):
+        cpus = cores()
+        held, _, stats = self.holds(1, f"app={cpus[0]},{cpus[1]},svc=core")
+        self.assertFalse(held)
+        self.assertGreater(stats["given"], 0)
+        self.assertEqual(stats["given_one_core"], 0)
+
+    def test_another_core(self):
+        cpus = cores()
+        held, _, stats = self.holds(1, f"app={cpus[0]},svc={cpus[1]}")
+        self.assertFalse(held)
+        self.assertEqual(stats["given"], 0)
 
 
 class Twins(unittest.TestCase):

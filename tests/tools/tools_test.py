@@ -990,6 +990,7 @@ class Info(FabricCase):
         self.assertEqual([t['as_asked'] for t in threads.values()], [True, False, True])
         self.assertIn(f'asked {last},8191, got these: this process may not use the others', threads['vi-xfer']['text'])
         self.assertIn('has one processor with ', threads['service']['warning'])
+        self.assertFalse(doc['one_core'])
         if 'machine' in doc:
             self.assertLessEqual(set(allowed), {p['cpu'] for p in doc['machine']['where']})
             self.assertEqual(len(doc['machine']['where']), doc['machine']['processors'])

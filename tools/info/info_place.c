@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The processors that a program which starts here would get, and those that the agent's threads have. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "info.h"
 #include "u_affinity.h"
 #include "u_cfg.h"
+#include "u_place_pair.h"
+
+#define POLLERS_MOST 64 /* of vi_run */
+#define OWN_MOST (2 + POLLERS_MOST)
 
 static void put_count(json_object *o, const char *key, const struct u_topo *topo,
 		      enum u_topo_part part)
@@ -66,25 +71,73 @@ static json_object *thread(const char *name, bool met, const char *cpus, const c
 	return o;
 }
 
-/* Those of a program: its own thread, the library's, and one that serves others. */
-static void put_own(json_object *threads, const struct u_affinity *a)
+/* The pollers that `vi_run --service poller:N` has asked for in this environment; 0: none. */
+static unsigned int pollers_asked(void)
 {
-	static const char *const names[] = { "application", "vi-xfer", "service" };
-	const struct u_place_ask asks[] = {
+	const char *text = secure_getenv("VIADUCT_SOCK_SERVICE");
+	unsigned int n;
+	char more;
+
+	if (!text || sscanf(text, "poller:%2u%c", &n, &more) != 1 || n > POLLERS_MOST)
+		return 0;
+	return n;
+}
+
+/* Writes the service threads to asks[0] on; how many: pollers, or one where there is a rule for such threads alone. */
+static unsigned int service_asks(const struct u_affinity *a, struct u_place_ask *asks)
+{
+	unsigned int i, pollers = pollers_asked(), n = pollers;
+
+	if (n == 0 && a->rules.of[U_PLACE_SERVICE].where != U_PLACE_NONE)
+		n = 1;
+	for (i = 0; i < n; i++)
+		asks[i] = (struct u_place_ask){
+			.role = U_PLACE_SERVICE, .index = i, .count = n, .polls = pollers > 0
+		};
+	return n;
+}
+
+/* The name of own thread `i`. */
+static const char *own_name(unsigned int i, char out[24])
+{
+	if (i < 2)
+		return i == 0 ? "application" : "vi-xfer";
+	if (pollers_asked() == 0)
+		return "service";
+	snprintf(out, 24, "vi-poll%u", i - 2);
+	return out;
+}
+
+/*
+ * Those of a program: its own thread, the library's, and those that serve others; with such, also whether connections
+ * are looked at on the core of the thread that uses them.
+ */
+static void put_own(json_object *o, json_object *threads, const struct u_affinity *a)
+{
+	struct u_place_ask asks[OWN_MOST] = {
 		{ .role = U_PLACE_APPLICATION, .count = 1, .polls = a->c.application_polls },
 		{ .role = U_PLACE_TRANSFER, .count = 1 },
-		{ .role = U_PLACE_SERVICE, .count = 1 },
 	};
-	char text[U_PLACE_TEXT], warning[U_PLACE_TEXT], cpus[U_CPUSET_TEXT];
-	unsigned int i, n = a->rules.of[U_PLACE_SERVICE].where != U_PLACE_NONE ? 3 : 2;
-	struct u_place_decision d[3];
+	char text[U_PLACE_TEXT], warning[U_PLACE_TEXT], cpus[U_CPUSET_TEXT], name[24];
+	unsigned int i, n = 2 + service_asks(a, asks + 2);
+	struct u_place_decision d[OWN_MOST];
+	struct u_cpuset places;
 
 	u_place(&a->c, asks, n, d);
 	for (i = 0; i < n; i++)
-		json_object_array_add(threads, thread(names[i], u_place_met(&d[i]),
+		json_object_array_add(threads, thread(own_name(i, name), u_place_met(&d[i]),
 						      u_cpuset_text(&d[i].cpus, cpus, sizeof(cpus)),
 						      u_affinity_text(a, &asks[i], &d[i], text),
 						      u_place_warning(asks, n, i, &d[i], warning)));
+	if (n == 2)
+		return;
+	if (a->rules.dynamic) {
+		u_place_of_service(&a->c, &places);
+		info_put_text(o, "dynamic", u_cpuset_text(&places, cpus, sizeof(cpus)));
+	}
+	json_object_object_add(o, "one_core",
+			       json_object_new_boolean(u_place_one_core(&a->c, asks, n, d, text)));
+	info_put_text(o, "one_core_text", text);
 }
 
 /* The agent tells of each thread in two items, after the one about all. */
@@ -122,7 +175,7 @@ json_object *info_placement(struct cl_agent *agent)
 		json_object_object_add(o, "machine", machine(a->topo));
 	else
 		info_put_text(o, "machine_unknown", a->topo_error);
-	put_own(threads, a);
+	put_own(o, threads, a);
 	put_agents(threads, agent);
 	json_object_object_add(o, "threads", threads);
 	u_affinity_close(a);
@@ -172,4 +225,9 @@ void info_print_placement(json_object *o)
 		if (info_text(t, "warning")[0])
 			printf("warning: %s %s\n", info_text(t, "thread"), info_text(t, "warning"));
 	}
+	if (info_text(o, "dynamic")[0])
+		printf("dynamic: service threads move among processors %s by the load of the last second\n",
+		       info_text(o, "dynamic"));
+	if (info_text(o, "one_core_text")[0])
+		printf("one_core: %s\n", info_text(o, "one_core_text"));
 }

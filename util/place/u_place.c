@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "u_place_move.h"
+
 #define STEPS 4 /* the place of the rule, and those that are tried instead */
 
 /* The state of one decision while it is made. */
@@ -10,6 +12,7 @@ struct work {
 	const struct u_place_case *c;
 	const struct u_place_ask *ask;
 	struct u_cpuset anchor; /* the machine's processors that the application's thread may use */
+	bool own;		/* shares are those of this process's threads alone */
 	struct u_place_decision *d;
 };
 
@@ -28,7 +31,8 @@ static const struct u_place_rule *rule_of(const struct u_place_case *c, enum u_p
 /* Does part number i of n belong to this thread, one of all threads of the role on the machine? */
 static bool mine(const struct work *w, unsigned int i, unsigned int n)
 {
-	unsigned int ranks = w->c->ranks > 0 ? w->c->ranks : 1, all = ranks * w->ask->count;
+	unsigned int ranks = w->c->ranks > 0 && !w->own ? w->c->ranks : 1;
+	unsigned int all = ranks * w->ask->count;
 	unsigned int k = w->c->rank % ranks * w->ask->count + w->ask->index;
 
 	return n <= all ? i == k % n : i % all == k;
@@ -64,6 +68,17 @@ static void share_cores(const struct work *w, struct u_cpuset *set)
 		if (mine(w, core, n))
 			u_cpuset_add(set, topo->cpus[i].os);
 	}
+}
+
+/*
+ * Keeps this thread's share of the application's cores, of which a service thread serves the threads that run there.
+ * Those of other processes have other threads to serve.
+ */
+static void share_out(const struct work *w, struct u_cpuset *set)
+{
+	const struct work alone = { .c = w->c, .ask = w->ask, .own = true };
+
+	share_cores(&alone, set);
 }
 
 /* ---- relations ------------------------------------------------------------------------------ */
@@ -157,6 +172,13 @@ static enum u_place_why why_not(const struct work *w, enum u_place_where where)
 	return u_cpuset_empty(&there) ? U_PLACE_NOT_THERE : U_PLACE_NOT_ALLOWED;
 }
 
+/* The rule is that service threads share out the application's cores, also of several packages. */
+static bool shares_out(const struct work *w)
+{
+	return w->ask->role == U_PLACE_SERVICE &&
+	       rule_of(w->c, U_PLACE_SERVICE)->where == U_PLACE_SAME_CORE;
+}
+
 /* Decides for a place relative to the application; if there is none, for the next best. d->cpus is empty before. */
 static void decide_relation(const struct work *w, enum u_place_where asked)
 {
@@ -182,6 +204,11 @@ static void decide_relation(const struct work *w, enum u_place_where asked)
 		d->why = why_not(w, asked);
 	else
 		d->why = loose ? U_PLACE_LOOSE : U_PLACE_AS_ASKED;
+	if (d->why == U_PLACE_LOOSE && shares_out(w)) {
+		d->why = U_PLACE_SHARED_OUT;
+		share_out(w, &d->cpus);
+		return;
+	}
 	if (u_cpuset_empty(&d->cpus))
 		d->got = U_PLACE_NONE;
 	else if (!loose)
@@ -262,9 +289,9 @@ static void decide_device(const struct work *w)
 		share_cores(w, &d->cpus);
 }
 
-/* Decides for one thread; `application`: where the application's thread will run. */
-static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
-		   const struct u_cpuset *application, struct u_place_decision *d)
+/* Decides for one thread as decide(), but for `dynamic`. */
+static void decide_still(const struct u_place_case *c, const struct u_place_ask *ask,
+			 const struct u_cpuset *application, struct u_place_decision *d)
 {
 	struct work w = { .c = c, .ask = ask, .anchor = *application, .d = d };
 	const struct u_place_rule *rule = rule_of(c, ask->role);
@@ -289,10 +316,22 @@ static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
 	u_cpuset_and(&w.anchor, &all);
 	if (u_cpuset_empty(&w.anchor))
 		d->why = U_PLACE_NO_APPLICATION;
-	else if (spread(&w, U_TOPO_PACKAGE) > 1)
+	else if (spread(&w, U_TOPO_PACKAGE) > 1 && !shares_out(&w))
 		d->why = U_PLACE_TOO_WIDE;
 	else
 		decide_relation(&w, rule->where);
+}
+
+/*
+ * Decides for one thread; `application`: where the application's thread will run.  One that moves by load begins on one
+ * core.
+ */
+static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
+		   const struct u_cpuset *application, struct u_place_decision *d)
+{
+	decide_still(c, ask, application, d);
+	if (c->rules->dynamic && ask->role == U_PLACE_SERVICE && d->got != U_PLACE_SAME_CORE)
+		u_move_first_core(c->topo, &d->cpus);
 }
 
 /* ---- warnings ------------------------------------------------------------------------------- */
@@ -368,8 +407,7 @@ static void warn(const struct u_place_case *c, const struct u_place_ask *asks, u
 	}
 }
 
-/* Gives the processors on which the application's thread will run, none: not known.  True: by its rule. */
-static bool application_of(const struct u_place_case *c, struct u_cpuset *out)
+bool u_place_application(const struct u_place_case *c, struct u_cpuset *out)
 {
 	const struct u_place_ask ask = { .role = U_PLACE_APPLICATION, .count = 1 };
 	const struct u_place_rule *rule = rule_of(c, U_PLACE_APPLICATION);
@@ -383,6 +421,17 @@ static bool application_of(const struct u_place_case *c, struct u_cpuset *out)
 	return !u_cpuset_empty(&d.cpus);
 }
 
+void u_place_of_service(const struct u_place_case *c, struct u_cpuset *out)
+{
+	const struct u_place_ask all = { .role = U_PLACE_SERVICE, .count = 1 };
+	struct u_cpuset application;
+	struct u_place_decision d;
+
+	u_place_application(c, &application);
+	decide_still(c, &all, &application, &d);
+	*out = d.cpus;
+}
+
 void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,
 	     struct u_place_decision *out)
 {
@@ -390,7 +439,7 @@ void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsig
 	struct user user = { .cpus = &application, .polls = c->application_polls };
 	bool asked = false;
 
-	user.placed = application_of(c, &application);
+	user.placed = u_place_application(c, &application);
 	for (unsigned int i = 0; i < n; i++) {
 		decide(c, &asks[i], &application, &out[i]);
 		asked |= asks[i].role == U_PLACE_APPLICATION;

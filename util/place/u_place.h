@@ -36,6 +36,7 @@ enum u_place_why {
 	U_PLACE_NOT_ASKED, /* no rule, or the rule "none" */
 	U_PLACE_AS_ASKED,  /* as the rule says */
 	U_PLACE_LOOSE, /* as the rule says, but the application's thread may run there as well */
+	U_PLACE_SHARED_OUT,  /* for U_PLACE_SAME_CORE: each has some of the application's cores */
 	U_PLACE_EVERYWHERE,  /* for U_PLACE_DEVICE: no processor is nearer than another */
 	U_PLACE_NOT_THERE,   /* the machine has no such processor; another place */
 	U_PLACE_NOT_ALLOWED, /* the process may not use them; another place */
@@ -69,6 +70,12 @@ struct u_place_decision {
 /* Decides for n threads of one process together, out[i] for asks[i], and adds the warnings.  Places no thread. */
 void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,
 	     struct u_place_decision *out);
+
+/* Gives the processors on which the application's threads will run, none: not known.  True: by the rule for them. */
+bool u_place_application(const struct u_place_case *c, struct u_cpuset *out);
+
+/* Gives the processors of the place for all service threads of the process; empty: they are not placed. */
+void u_place_of_service(const struct u_place_case *c, struct u_cpuset *out);
 
 /* Does the decision give what the rule says? Also where there is none, and where no processor is nearer to a device. */
 bool u_place_met(const struct u_place_decision *d);

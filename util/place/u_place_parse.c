@@ -55,7 +55,10 @@ static int parse_where(const char *text, enum u_place_role role, struct u_place_
 	return 0;
 }
 
-/* Reads «ROLE=PLACE» or «strict», and changes the text. 0; or -EINVAL with a line, also for a second rule of a role. */
+/*
+ * Reads «ROLE=PLACE», «strict» or «dynamic», and changes the text. 0; or -EINVAL with a line, also for a second rule of
+ * a role.
+ */
 static int parse_rule(char *text, struct u_place_rules *rules, bool given[U_PLACE_ROLES],
 		      char error[U_PLACE_ERROR])
 {
@@ -66,8 +69,12 @@ static int parse_rule(char *text, struct u_place_rules *rules, bool given[U_PLAC
 		rules->strict = true;
 		return 0;
 	}
+	if (strcmp(text, "dynamic") == 0) {
+		rules->dynamic = true;
+		return 0;
+	}
 	if (equals == NULL)
-		return refuse(error, "'%.40s' is no rule: ROLE=PLACE or strict", text);
+		return refuse(error, "'%.40s' is no rule: ROLE=PLACE, strict or dynamic", text);
 	*equals = '\0';
 	role = word_of(u_place_role_words, text);
 	if (role < 0)
@@ -79,6 +86,22 @@ static int parse_rule(char *text, struct u_place_rules *rules, bool given[U_PLAC
 		return refuse(error, "%s has two rules", text);
 	given[role] = true;
 	return parse_where(equals + 1, (enum u_place_role)role, &rules->of[role], error);
+}
+
+/* `dynamic` needs service threads that may move.  0; or -EINVAL with a line. */
+static int check_dynamic(const struct u_place_rules *rules, char error[U_PLACE_ERROR])
+{
+	enum u_place_where where = rules->of[U_PLACE_SERVICE].where;
+
+	if (!rules->dynamic || (where != U_PLACE_NONE && where != U_PLACE_SAME_CORE))
+		return 0;
+	if (where == U_PLACE_NONE)
+		return refuse(
+			error,
+			"dynamic moves service threads, for which there is no rule: service=PLACE");
+	return refuse(
+		error,
+		"dynamic and service=same-core: these threads stay with those that they serve");
 }
 
 int u_place_parse(const char *text, struct u_place_rules *out, char error[U_PLACE_ERROR])
@@ -99,6 +122,8 @@ int u_place_parse(const char *text, struct u_place_rules *out, char error[U_PLAC
 	while (rc == 0 && (rule = strsep(&rest, ";")) != NULL)
 		rc = parse_rule(rule, &rules, given, error);
 	free(copy);
+	if (rc == 0)
+		rc = check_dynamic(&rules, error);
 	if (rc == 0)
 		*out = rules;
 	return rc;

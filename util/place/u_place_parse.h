@@ -37,7 +37,8 @@ struct u_place_rule {
 
 struct u_place_rules {
 	struct u_place_rule of[U_PLACE_ROLES];
-	bool strict; /* a rule that cannot be met is an error */
+	bool strict;  /* a rule that cannot be met is an error */
+	bool dynamic; /* service threads are held on one core each, and moved by load */
 };
 
 #define U_PLACE_ERROR 160

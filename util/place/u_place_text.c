@@ -8,6 +8,7 @@ static const char *const why_texts[] = {
 	[U_PLACE_NOT_ASKED] = "nothing was asked for",
 	[U_PLACE_AS_ASKED] = "as asked",
 	[U_PLACE_LOOSE] = "as asked, but the application's thread may run there, too",
+	[U_PLACE_SHARED_OUT] = "as asked, for the threads that run there",
 	[U_PLACE_EVERYWHERE] = "this machine has one memory node, so no processor is nearer",
 	[U_PLACE_NOT_THERE] = "this machine has no such processor",
 	[U_PLACE_NOT_ALLOWED] = "this process may not use such processors",

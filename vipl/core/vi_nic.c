@@ -82,6 +82,7 @@ static void reset(struct vi_nic *nic)
 	pthread_mutex_init(&nic->lock, NULL);
 	pthread_mutex_init(&nic->place_lock, NULL);
 	nic->affinity = NULL;
+	nic->mover = NULL;
 	memset(nic->placed, 0, sizeof(nic->placed));
 	nic->ops = NULL;
 	nic->prov = NULL;

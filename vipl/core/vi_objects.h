@@ -26,6 +26,7 @@ struct vi_conn;
 struct vi_cq;
 struct vi_dispatcher;
 struct vi_fast_ops;
+struct vi_mover;
 struct vi_nic;
 struct vi_provider_ops;
 struct vi_ptag;
@@ -261,6 +262,7 @@ struct vi_nic {
 	pthread_mutex_t place_lock;   /* for the fields that follow */
 	struct u_affinity *affinity;
 	VIPX_PLACEMENT placed[2]; /* by role: application, transfer */
+	struct vi_mover *mover;	  /* of service threads; NULL: none moves */
 	void *pool_link;
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "u_affinity.h"
+#include "vi_mover.h"
 #include "vi_provider.h"
 
 static_assert((int)VIPX_ROLE_APPLICATION == (int)U_PLACE_APPLICATION, "roles");
@@ -55,6 +56,7 @@ int vi_place_nic(struct vi_nic *nic, const char *rules)
 	struct u_place_decision d[NIC_THREADS];
 	struct u_place_ask asks[NIC_THREADS];
 	struct u_affinity *a, *old = NULL;
+	struct vi_mover *mover = NULL;
 	int err = u_affinity_open(rules, 0, &a);
 
 	if (err != 0)
@@ -69,10 +71,13 @@ int vi_place_nic(struct vi_nic *nic, const char *rules)
 		for (unsigned int i = 0; i < NIC_THREADS; i++)
 			fill(a, asks, NIC_THREADS, i, &d[i], &nic->placed[i]);
 		old = nic->affinity;
+		mover = nic->mover;
 		nic->affinity = a;
+		nic->mover = NULL;
 		a = NULL;
 	}
 	pthread_mutex_unlock(&nic->place_lock);
+	vi_mover_destroy(mover);
 	u_affinity_close(old);
 	u_affinity_close(a);
 	return err;
@@ -80,7 +85,9 @@ int vi_place_nic(struct vi_nic *nic, const char *rules)
 
 void vi_place_fini(struct vi_nic *nic)
 {
+	vi_mover_destroy(nic->mover);
 	u_affinity_close(nic->affinity);
+	nic->mover = NULL;
 	nic->affinity = NULL;
 }
 
@@ -115,6 +122,18 @@ static int decide(const struct u_affinity *a, const struct u_place_ask *ask,
 	return err;
 }
 
+/* Has the calling thread moved by load from now on if the rules say so; place_lock is held.  0 or -errno. */
+static int move_later(struct vi_nic *nic, const struct u_place_ask *ask,
+		      const struct u_place_decision *d)
+{
+	if (!nic->affinity->rules.dynamic || ask->role != U_PLACE_SERVICE ||
+	    u_cpuset_empty(&d->cpus) || d->got == U_PLACE_SAME_CORE)
+		return 0;
+	if (nic->mover == NULL)
+		nic->mover = vi_mover_create(nic->affinity, &nic->place_lock);
+	return nic->mover != NULL ? vi_mover_add(nic->mover, ask->index, &d->cpus) : -ENOMEM;
+}
+
 int vi_place_thread(struct vi_nic *nic, const struct u_place_ask *ask, VIPX_PLACEMENT *out)
 {
 	struct u_place_decision d;
@@ -124,6 +143,8 @@ int vi_place_thread(struct vi_nic *nic, const struct u_place_ask *ask, VIPX_PLAC
 	err = decide(nic->affinity, ask, &d, out);
 	if (err == 0)
 		err = u_affinity_move_self(nic->affinity, &d);
+	if (err == 0)
+		err = move_later(nic, ask, &d);
 	pthread_mutex_unlock(&nic->place_lock);
 	return err;
 }

@@ -718,7 +718,9 @@ VIP_RETURN VipxQueryPlacement(VIP_NIC_HANDLE NicHandle, VIP_ULONG Role, VIPX_PLA
  *
  * For threads of the program, such as those of a library above this one. If there is a rule for the
  * role the thread is bound; threads of the role service take the processors of the place in turn. Without a rule
- * it stays where it is.
+ * it stays where it is. If the rules have the word dynamic, a service thread is bound to one core of the place,
+ * and the library moves it to others, by their load, until it ends, the NIC is closed or VipxSetAffinity() is
+ * called; at most 64 threads of a NIC.
  *
  * Ownership: Placement is the caller's. No more than Size bytes are written.
  *

@@ -55,6 +55,13 @@ int hops()
 	return hosts() / 2;
 }
 
+bool stores_may_wait()
+{
+	const char *kind = getenv("VIADUCT_PORT");
+
+	return hops() > 1 || (hops() > 0 && kind != nullptr && strstr(kind, "fault") != nullptr);
+}
+
 bool adapters()
 {
 	const char *kind = getenv("VIADUCT_PORT");

@@ -47,7 +47,9 @@ unsigned long rule_count();
 							     ::conf::rule_begin(text))
 
 int hosts();
-int hops();	 /* between the two sides */
+int hops(); /* between the two sides */
+/* May what was sent arrive after the send is done, as over relays and on ports that hold stores back? */
+bool stores_may_wait();
 bool adapters(); /* does an adapter lie between them?  Adopted memory never lies behind one */
 const char *device(int side);
 std::string fabric_name();

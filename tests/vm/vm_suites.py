@@ -39,8 +39,9 @@ AGENTS = ("provider/agent/viaductd", "tools/vi_fabric", "tools/vi_info", "perf/v
 VIPL_PARTS = 6  # of the conformance suite, which takes long
 RING = AGENTS + ("tests/vm/flow",)
 SHMEM = {
-    "built": AGENTS[:2] + ("shmem/tools/oshrun", "tests/shmem/random_traffic") + tuple(
-        f"tests/shmem/rules_{name}" for name in ("start", "access", "sync", "collectives", "locks", "teams")),
+    "built": AGENTS[:2] + ("shmem/tools/oshrun", "tests/shmem/random_traffic", "examples/shmem/heat", "examples/shmem/isort") + tuple(
+        f"tests/shmem/rules_{name}" for name in ("start", "access", "sync", "collectives", "locks", "teams")) + tuple(
+        f"perf/shmem/osb_{name}" for name in ("put", "get", "rate", "amo", "barrier", "reduce", "collect")),
     # The C library loads it when a thread is cancelled.
     "files": (("/lib/x86_64-linux-gnu/libgcc_s.so.1", "lib/x86_64-linux-gnu/libgcc_s.so.1"),),
     "network": True, "stock": ("e1000",), "window_bytes": 16 << 20, "timeout": 900}
@@ -101,6 +102,9 @@ SUITES = {one.name: one for one in (
     suite("cdev-faults3", ring(3), CDEV, script="cdev-ring", built=RING, timeout=900, kernel_args="PART=faults"),
     suite("cdev-faults5", ring(5), CDEV, script="cdev-ring", built=RING, timeout=900, kernel_args="PART=faults"),
     suite("cdev-shmem", ring(3), CDEV, kernel_args="PART=programs", **SHMEM),
+    suite("cdev-shmem2", PAIR, CDEV, script="cdev-shmem", kernel_args="PART=programs", **SHMEM),
+    suite("cdev-shmem-examples", ring(3), CDEV, script="cdev-shmem", kernel_args="PART=examples", **SHMEM),
+    suite("cdev-shmem-examples2", PAIR, CDEV, script="cdev-shmem", kernel_args="PART=examples", **SHMEM),
     suite("cdev-shmem-faults", ring(3), CDEV, script="cdev-shmem", kernel_args="PART=faults", **SHMEM),
     suite("epf", PAIR, ("ntb", "ntb_hw_epf") + CLIENTS[2:], script="pair", **EPF),
     suite("epf_kmod", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), script="kmod_pair",

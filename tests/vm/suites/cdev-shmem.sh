@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Guests in a ring and on an Ethernet: oshrun in A starts PEs of OpenSHMEM jobs in all of them, by a remote shell that is
-# one TCP connection for each guest; data goes through the adapters.  A PE and a guest are killed, a link is cut.
+# Two guests, or more in a ring, on an Ethernet: oshrun in A starts PEs of OpenSHMEM jobs in all of them, by a remote shell
+# that is one TCP connection for each guest; data goes through the adapters.  PART: programs with rules and random traffic
+# (programs), examples and benchmarks (examples), or a PE and a guest are killed, a link is cut (faults).
 
 me=$(($(printf %d "'$VM_GUEST") - 65))
 export VIADUCT_FABRIC=vm VIADUCT_AGENT=none VIADUCT_HOST=$me SHMEM_SYMMETRIC_SIZE=128M
 # shellcheck disable=SC3045 # busybox has it
 ulimit -n 65536 # a connection takes descriptors of the agent
 [ "$VM_GUEST" = B ] || ask put boot first >/dev/null
-HOSTS=localhost:1,m1:1,m2:1
+case $VM_COUNT in
+2) LINKS=1 HOSTS=localhost:1,m1:1 MANY=localhost:2,m1:2 ADAPTERS= ;;
+*) LINKS=2 HOSTS=localhost:1,m1:1,m2:1 MANY=localhost:2,m1:2,m2:1 ADAPTERS=--adapters=right=/dev/viaduct0,left=/dev/viaduct1 ;;
+esac
 JOB_SECONDS=150
 
 all() {
@@ -45,14 +49,47 @@ remote_shell() {
 	chmod 755 /tmp/rsh
 }
 
-# job TEXT PROGRAM WORD...: runs a job, which must succeed.
+# job TEXT PROGRAM WORD...: runs a job, which must succeed; A has its output in /tmp/job.out.
 job() {
 	_what=$1
 	shift
 	all "$_what"
-	[ "$VM_GUEST" != A ] || check "$_what" oshrun --rsh /tmp/rsh --host "$HOSTS" --timeout $JOB_SECONDS "$@"
+	if [ "$VM_GUEST" = A ]; then
+		check "$_what" oshrun --rsh /tmp/rsh --host "$HOSTS" --timeout $JOB_SECONDS "$@"
+		cp /tmp/check.out /tmp/job.out
+	fi
 	all "$_what, done"
 	nothing_left "$_what"
+}
+
+# example PROGRAM LINE: an example, which compares its result, and says so by a line that matches.
+example() {
+	job "the example $1" "$1"
+	[ "$VM_GUEST" != A ] || check "$1 says that its result is right: $(tail -n 1 /tmp/job.out)" grep -qE "^$1: $2" /tmp/job.out
+}
+
+# benchmark COUNT PROGRAM WORD...: a benchmark, with the least measuring that it accepts; it tells so many figures.
+benchmark() {
+	_figures=$1
+	shift
+	job "the benchmark $*" "$@" --json --batches 3 --batch-us 2
+	[ "$VM_GUEST" = A ] || return
+	same "$1 tells its figures, for all PEs, each above 0" "$_figures" \
+		"$(grep "\"pes\": $PES," /tmp/job.out | grep -c '"value": [0-9.]*[1-9]')"
+	grep '^{' /tmp/job.out | tr -d '{}"' | while read -r _line; do note "$_line"; done
+}
+
+examples() {
+	PES=$VM_COUNT
+	example heat "$PES PEs computed .* each of the 64 rows is what PE 0 alone computed"
+	example isort "$((20000 * PES)) keys on $PES PEs"
+	benchmark 8 osb_put --sizes 8,64K
+	benchmark 6 osb_get --sizes 8,64K
+	benchmark 3 osb_rate --sizes 8
+	benchmark 14 osb_amo
+	benchmark 2 osb_barrier
+	benchmark 2 osb_reduce --sizes 8,64K
+	benchmark 8 osb_collect --sizes 8,64K
 }
 
 # begin TEXT: starts a job that runs for long; A has its output in /tmp/job.out.
@@ -89,7 +126,7 @@ link_cut() {
 		ask cut ab >/dev/null
 		more_lines "with a link cut"
 		ask restore ab >/dev/null
-		links 2 "both links are up after the cut"
+		links $LINKS "both links are up after the cut"
 		more_lines "with the link restored"
 		exec 4>&-
 		wait "$job"
@@ -147,9 +184,9 @@ load ntb
 load ntb_hw_ivshmem
 load viaduct
 viaductd --fabric vm --host-id "$me" --hosts "$VM_COUNT" --port cdev \
-	--adapters right=/dev/viaduct0,left=/dev/viaduct1 2>>/tmp/agent.log &
+	$ADAPTERS 2>>/tmp/agent.log &
 agent=$!
-links 2 "both links come up"
+links $LINKS "all links come up"
 serve
 remote_shell
 if [ "$PART" = programs ]; then
@@ -157,8 +194,11 @@ if [ "$PART" = programs ]; then
 	for _rules in start access sync collectives locks teams; do
 		job "rules_$_rules" "rules_$_rules"
 	done
-	HOSTS=localhost:2,m1:2,m2:1
-	job "random traffic, five PEs" random_traffic 1 10
+	HOSTS=$MANY
+	job "random traffic, more PEs than guests" random_traffic 1 10
+elif [ "$PART" = examples ]; then
+	all serving
+	examples
 elif [ "$(ask get boot)" = first ]; then
 	all serving
 	link_cut
@@ -167,7 +207,7 @@ elif [ "$(ask get boot)" = first ]; then
 	guest_killed
 fi
 if [ "$PART" = faults ]; then
-	links 2 "both links are up when a guest has booted again"
+	links $LINKS "both links are up when a guest has booted again"
 	all serving
 	job "a job when a guest has booted again" random_traffic 2 10
 fi

@@ -6,7 +6,7 @@
     many.py ask ADDRESS PORT CONNECTIONS ROUNDS MESSAGES
 
 The server prints its port, and sends back what it receives; the client compares that.  Each ends with a line that says
-how many connections it had, and fails where a round left more descriptors open than the first ones.
+how many connections it had, and fails where a later round left more descriptors open than the first ones.
 """
 import os
 import resource
@@ -21,15 +21,16 @@ def open_descriptors():
 
 
 class Descriptors:
-    """Those that are open between rounds: the first rounds open what all connections share."""
+    """Those that are open between rounds: the first half opens what all connections share, once one is promoted."""
 
-    def __init__(self):
+    def __init__(self, rounds):
         self.rounds = self.base = 0
+        self.first = max(3, rounds // 2)
 
     def check(self):
         end = time.monotonic() + 60
         self.rounds += 1
-        if self.rounds <= 3:
+        if self.rounds <= self.first:
             self.base = max(self.base, open_descriptors())
         while open_descriptors() > self.base:
             if time.monotonic() > end:
@@ -43,7 +44,7 @@ def serve(address, count, rounds):
     ready.register(listener, selectors.EVENT_READ)
     print(listener.getsockname()[1], flush=True)
     open_now = served = 0
-    descriptors = Descriptors()
+    descriptors = Descriptors(rounds)
     while served < count * rounds or open_now:
         for key, _ in ready.select():
             if key.fileobj is listener:
@@ -64,7 +65,7 @@ def serve(address, count, rounds):
 
 
 def ask(address, port, count, rounds, messages):
-    descriptors = Descriptors()
+    descriptors = Descriptors(rounds)
     for turn in range(rounds):
         ends = [socket.create_connection((address, port)) for _ in range(count)]
         for message in range(messages):

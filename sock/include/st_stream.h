@@ -165,7 +165,8 @@ void st_fini(uint32_t wait_ms);
  * @wait_ms: in, milliseconds, of all streams together
  *
  * To be called before _exit(). Waits until what st_send() has taken is in the memory of the other
- * end or with the kernel. Bytes that are in neither by then are lost with the process, and the
+ * end or with the kernel, and the other end knows that nobody reads where it might write to the
+ * socket, which would reset the connection. Bytes that are in neither by then are lost with the process, and the
  * other end gets ECONNRESET after the bytes that have arrived.
  *
  * In a signal handler that has interrupted a call of this file it does nothing.
@@ -615,8 +616,9 @@ enum st_close_how {
  * Later calls give -EBADF, and sleepers wake. An attempt is withdrawn. The end of the stream goes
  * by the path that the bytes take. Where a reset has to follow, SO_LINGER of the socket is set.
  *
- * A thread of the library delivers what is under way and gives the VI back, after 60 s at the
- * latest; st_fini() waits for that.
+ * A thread of the library delivers what is under way, lets the other end know where that might
+ * write to the closed socket, and gives the VI back, after 60 s at the latest; st_fini() waits for
+ * that. It does not wait until the other end reads: what is in its ring or with the kernel arrives.
  *
  * Ownership: the caller closes the descriptor right after the call, having set nothing on it, and
  * gives its reference back by st_put().

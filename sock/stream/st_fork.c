@@ -6,6 +6,7 @@
 
 #include "st_helper.h"
 #include "st_nic.h"
+#include "st_parting.h"
 #include "st_poller.h"
 #include "st_quiet.h"
 #include "st_risk.h"
@@ -125,22 +126,27 @@ static bool is_inside(void)
  */
 static bool is_delivered(struct st_stream *s)
 {
-	bool done;
+	bool rx = st_trylock(&s->rx_lock), parted = false, done;
 
 	/* As st_close() does. */
-	if (st_trylock(&s->rx_lock)) {
-		if (s->rx.path == ST_RX_RING)
-			st_rx_credit(s, 1);
-		st_unlock(&s->rx_lock);
-	}
-	if (!st_trylock(&s->tx_lock))
+	if (rx && s->rx.path == ST_RX_RING)
+		st_rx_credit(s, 1);
+	if (!st_trylock(&s->tx_lock)) {
+		if (rx)
+			st_unlock(&s->rx_lock);
 		return false;
+	}
 	if (s->link != NULL)
 		st_link_reap(s, s->link);
 	/* The other end may read on, and needs the mark, if something may have been lost. */
 	s->tx.pend_lazy = s->tx.pend_lazy && !s->tx.at_risk;
 	st_tx_push(s);
-	done = s->tx.held_bytes == 0 && !s->tx.fin_due &&
+	/* Without the lock another thread is reading: not yet. */
+	if (rx) {
+		parted = !st_parting_due(s);
+		st_unlock(&s->rx_lock);
+	}
+	done = parted && s->tx.held_bytes == 0 && !s->tx.fin_due &&
 	       (s->tx.pend_bytes == 0 || s->tx.pend_lazy) &&
 	       (s->tx.path != ST_TX_RING || VipxFlush(s->link->vi, 0) == VIP_SUCCESS);
 	if (done)

@@ -30,6 +30,12 @@ void st_link_progress(struct st_stream *s, struct st_link *l);
 /* Marks the VI as broken; the first time it has the helper look at the stream at once. */
 void st_link_broke(struct st_stream *s, struct st_link *l);
 
+/* The other end has closed, and reads nothing more. */
+static inline bool st_link_peer_closed(const struct st_link *l)
+{
+	return __atomic_load_n(&l->words->closed, __ATOMIC_ACQUIRE) != 0;
+}
+
 /* ---- under tx ------------------------------------------------------------------------------------------------ */
 
 /* Takes completed sends; returns how many descriptors are free. */

@@ -65,6 +65,7 @@ struct st_link {
 	bool relayed;			 /* packets pass agents of other hosts */
 	uint64_t rung[2];		 /* numbers of the other end's arms that were rung for */
 	bool unrung;			 /* one could not be */
+	bool told_closed;		 /* the peer's word `closed` was written */
 	uint64_t rung_position,
 		rung_credit; /* those that had left when the arm words were looked at */
 	uint64_t number[2];  /* of own arms */
@@ -151,6 +152,7 @@ struct st_stream {
 	/* The helper's alone; `quiet` is written under tx, too: see st_quiet.h. */
 	_Atomic bool quiet;
 	uint64_t seen_sent, seen_read; /* positions at the helper's last look */
+	uint64_t seen_taken;	       /* TCP's bytes that were read by then */
 	/* The helper's, under the process lock: */
 	struct st_stream *next, **prev; /* in the list of those that it looks after */
 	uint64_t due;
@@ -159,12 +161,12 @@ struct st_stream {
 	_Atomic int phase;
 	char host[64];
 	uint32_t ring_bytes;
-	uint64_t deadline, backoff, close_deadline;
+	uint64_t deadline, backoff, close_deadline, lost_at;
 	_Atomic(enum st_why) why;
 	_Atomic bool want_tcp, asked_back,
 		answered_back; /* demotion: wanted; BACK sent; the peer's BACK came */
 	_Atomic bool closing, flushed;
-	bool tcp_due;	/* closed, and the other end may still write to TCP */
+	bool tcp_due;	/* closed, and the other end might still write to TCP */
 	int closing_fd; /* a copy of the socket, held until the other end has all */
 	struct st_stream *next_all, **prev_all;
 	struct st_stream *next_listed; /* a list of st_wait_take() */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "st_nic.h"
+#include "st_parting.h"
 #include "st_quiet.h"
 #include "st_risk.h"
 #include "st_step.h"
@@ -16,8 +16,9 @@
 #define LAST_NS 8000000u
 #define HELLO_NS 2000000000u
 #define CLOSE_NS 60000000000u
-#define MARK_NS                                                                                    \
-	200000000u /* TCP tells that the other end has died at most this long after its agent */
+/* TCP tells that the other end has died at most this long after its agent, or after the last byte was read. */
+#define MARK_NS 200000000u
+#define MARK_LATE_NS 1000000000u
 
 /* When to come again: after the backoff, which doubles with each call. */
 static uint64_t later(struct st_stream *s, uint64_t now)
@@ -82,6 +83,21 @@ static bool peer_ended(struct st_stream *s)
 }
 
 /*
+ * Under rx: bytes of the other end's have not been read on TCP, or some have been since the last look.  The last of
+ * them, and its end, may lie in its kernel until there is room here, also when the process is gone.
+ */
+static bool tcp_comes(struct st_stream *s)
+{
+	uint64_t before = s->seen_taken;
+	int unread = 0;
+
+	s->seen_taken = s->rx.taken;
+	return s->rx.path == ST_RX_TCP && s->fd >= 0 &&
+	       ((st_sys_ioctl_int(s->fd, FIONREAD, &unread) == 0 && unread > 0) ||
+		s->rx.taken != before);
+}
+
+/*
  * Under tx: the sender's bytes go on with TCP.  The other end may have died: its kernel would answer the mark by a
  * reset, where TCP tells of the end of the stream.
  */
@@ -94,6 +110,15 @@ static void sender_lost(struct st_stream *s)
 	unread = ring && s->tx.acked != s->tx.position;
 	if (s->tx.path == ST_TX_ASKED) {
 		s->tx.path = ST_TX_TCP;
+	} else if (st_link_peer_closed(s->link)) {
+		/* Nobody reads the mark: see st_parting.h. */
+		if (s->tx.path != ST_TX_TCP) {
+			st_tx_leave(s, true);
+			unread = false;
+		}
+		s->tx.pend_bytes = 0;
+		s->tx.pend_lazy = false;
+		st_risk_end(s);
 	} else if (s->tx.path != ST_TX_TCP && s->tx.fin && !s->tx.kernel_fin_due) {
 		s->tx.path = ST_TX_TCP;
 	} else if (s->tx.path != ST_TX_TCP) {
@@ -132,7 +157,8 @@ static void lost(struct st_stream *s)
 	st_rx_step(s);
 	st_unlock(&s->rx_lock);
 	s->backoff = FIRST_NS;
-	s->deadline = st_now_ns() + MARK_NS;
+	s->lost_at = st_now_ns();
+	s->deadline = s->lost_at + MARK_NS;
 	st_kick_all(s);
 }
 
@@ -314,7 +340,7 @@ static uint64_t work(struct st_stream *s, uint64_t now)
 /* In phase LOST: the ring lives until it is read, and what is pending for TCP is sent; then the VI goes. */
 static uint64_t after_loss(struct st_stream *s, uint64_t now)
 {
-	bool ring, pending, waits, ended;
+	bool ring, pending, waits, ended, comes;
 
 	st_lock(&s->rx_lock);
 	if (!atomic_load(&s->closed))
@@ -322,8 +348,13 @@ static uint64_t after_loss(struct st_stream *s, uint64_t now)
 	st_rx_token_due(s, now);
 	ring = s->rx.path == ST_RX_RING && !atomic_load(&s->closed) && !atomic_load(&s->dead);
 	ended = peer_ended(s);
+	comes = tcp_comes(s);
 	st_unlock(&s->rx_lock);
 	st_lock(&s->tx_lock);
+	/* A mark that may tell of lost records waits no longer than that for a program that reads nothing. */
+	comes = comes && s->tx.pend_lazy && (!s->tx.at_risk || now < s->lost_at + CLOSE_NS);
+	if (comes)
+		s->deadline = now + MARK_LATE_NS;
 	/* The other end has ended but not died: only the mark tells it of lost records. */
 	if (ended ? s->tx.at_risk : now >= s->deadline)
 		s->tx.pend_lazy = false;
@@ -334,7 +365,7 @@ static uint64_t after_loss(struct st_stream *s, uint64_t now)
 	st_unlock(&s->tx_lock);
 	pending = kernel_fin(s) || pending;
 	if (pending && (ring || !atomic_load(&s->dead)))
-		return later(s, now);
+		return comes ? now + MARK_NS : later(s, now);
 	if (ring)
 		return now + 500000000u;
 	st_drop_link(s);
@@ -362,27 +393,6 @@ static uint64_t finish(struct st_stream *s, bool all)
 	return ST_NEVER;
 }
 
-/* True: socket and VI of a closed stream stay until TCP has delivered all, and a token that is due has come. */
-static bool tcp_is_due(struct st_stream *s, int phase)
-{
-	int unsent = 0;
-
-	if (!s->tcp_due || phase != ST_PHASE_UP || atomic_load(&s->dead) ||
-	    atomic_load(&s->link->broken))
-		return false;
-	st_link_reap(s, s->link);
-	st_lock(&s->rx_lock);
-	st_rx_step(s);
-	st_rx_token_due(s, st_now_ns());
-	s->tcp_due = s->rx.path == ST_RX_TOKEN || s->rx.path == ST_RX_MARK ||
-		     (st_sys_ioctl_int(s->fd, SIOCOUTQ, &unsent) == 0 && unsent > 0);
-	/* Bytes that nobody has read are answered by a reset, as in the kernel. */
-	if (!s->tcp_due && s->rx.stash != NULL)
-		st_sys_linger_reset(s->fd);
-	st_unlock(&s->rx_lock);
-	return s->tcp_due;
-}
-
 /* Closed by the program: the other end gets all, then the VI goes. */
 static uint64_t closing(struct st_stream *s, uint64_t now)
 {
@@ -393,7 +403,7 @@ static uint64_t closing(struct st_stream *s, uint64_t now)
 		s->close_deadline = now + CLOSE_NS;
 		s->backoff = FIRST_NS;
 	}
-	due = now <= s->close_deadline && tcp_is_due(s, phase);
+	due = now <= s->close_deadline && st_parting_step(s);
 	if (due && s->flushed)
 		return later(s, now);
 	if (s->flushed || phase < ST_PHASE_UP || now > s->close_deadline)

@@ -5,6 +5,7 @@
 
 #include "st_helper.h"
 #include "st_nic.h"
+#include "st_parting.h"
 #include "st_risk.h"
 #include "st_step.h"
 #include "st_wait.h"
@@ -247,16 +248,10 @@ static bool close_send(struct st_stream *s)
 	return !s->flushed;
 }
 
-/*
- * Under rx and tx, for bytes that TCP carries.  True: a copy of the socket has to wait, since the other end may still
- * write a token or a mark to TCP, and a socket that is closed already would answer by a reset, before which those bytes
- * may not have arrived.
- */
-static bool wait_for_tcp(struct st_stream *s)
+/* `locked`: under rx and tx.  True: a copy of the socket has to wait until st_parting_due() is false. */
+static bool wait_for_tcp(struct st_stream *s, bool locked)
 {
-	if (s->rx.path == ST_RX_TCP || s->rx.fin || s->rx.shut)
-		return false;
-	if (s->tx.path != ST_TX_TCP && s->rx.path == ST_RX_RING)
+	if (locked && !st_parting_due(s))
 		return false;
 	if (s->flushed && !s->tx.fin) {
 		s->tx.fin = true;
@@ -291,7 +286,7 @@ void st_close(struct st_stream *s, enum st_close_how how)
 		s->flushed = !waits;
 	} else {
 		waits = close_send(s);
-		waits = wait_for_tcp(s) || waits;
+		waits = wait_for_tcp(s, rx && tx) || waits;
 	}
 	if (s->flushed)
 		st_risk_end(s);

@@ -272,6 +272,9 @@ static void go_back(struct st_stream *s)
 {
 	struct st_message m = message(ST_MSG_BACK);
 
+	/* The mark would reach a closed socket, and the VI ends by itself. */
+	if (st_link_peer_closed(s->link))
+		return;
 	if (s->tx.path == ST_TX_RING && !s->tx.fin && st_tx_release(s) == 0 &&
 	    st_link_record(s, s->link, ST_REC_BACK, NULL, 0, 0) == 0) {
 		st_link_ring(s, s->link, ST_ARM_DATA);

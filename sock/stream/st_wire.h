@@ -17,7 +17,7 @@
 #include "st_stream.h"
 
 #define ST_WIRE_MAGIC 0x314b5356u /* "VSK1" */
-#define ST_WIRE_VERSION 2	  /* 2: ST_REC_OVER */
+#define ST_WIRE_VERSION 3	  /* 2: ST_REC_OVER; 3: the word `closed` */
 
 #define ST_RING_LEAST 4096u
 #define ST_RING_MOST (16u << 20)
@@ -71,6 +71,7 @@ struct st_words {
 	uint64_t credit;       /* up to where the other end has read its ring */
 	uint64_t credit_bytes; /* payload up to there */
 	uint64_t arm[2];       /* numbers: the other end wants a wake for records, for credit */
+	uint64_t closed;       /* not 0: the other end has closed, and reads nothing more */
 };
 
 enum { ST_ARM_DATA, ST_ARM_ROOM };

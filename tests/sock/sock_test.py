@@ -465,6 +465,42 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
 """
 
 
+# The child's bytes fill TCP before the connection is promoted, and the parent reads none, so that they stay there while its
+# own go by a VI; it reads a second after the child has ended.  Argument: how that is.
+LATE = """
+import os, select, signal, socket, struct, subprocess, sys, time
+if len(sys.argv) == 2:
+    s = socket.create_server(("127.0.0.1", 0))
+    child = subprocess.Popen([sys.executable, "-c", LATE, sys.argv[1], str(s.getsockname()[1])], stdout=subprocess.PIPE, text=True)
+    child.stdout.readline(); a, _ = s.accept()
+    while not select.select([child.stdout], [], [], 0.005)[0]: a.sendall(b'y')
+    child.stdout.readline(); a.sendall(b'z'); sent = int(child.stdout.readline()); child.wait(); time.sleep(1)
+    n = 0
+    while some := a.recv(65536): n += len(some)
+    print("all, then the end" if n == sent else f"{n} of {sent}")
+    sys.exit()
+c = socket.create_connection(("127.0.0.1", int(sys.argv[2]))); n = 0
+def fill():
+    global n
+    try:
+        while True: n += c.send(bytes(65536), socket.MSG_DONTWAIT)
+    except BlockingIOError: pass
+def received(): return struct.unpack_from("Q", c.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136), 128)[0]
+fill(); print("full", flush=True); same = 0
+while same < 20:
+    fill(); before = received(); c.recv(1); same = same + 1 if received() == before else 0
+print("by a VI", flush=True)
+while c.recv(1) != b'z': pass
+end = time.monotonic() + 1
+while time.monotonic() < end: fill()
+print(n, flush=True)
+if sys.argv[1] == "close": c.close()
+elif sys.argv[1] == "_exit": os._exit(0)
+elif sys.argv[1] == "kill": os.kill(os.getpid(), signal.SIGKILL)
+"""
+LATE = f"LATE = {LATE!r}{LATE}"
+
+
 class Calls(unittest.TestCase):
     """Signals, and calls of the kernel that do not use the C library's functions for sockets."""
 
@@ -518,6 +554,16 @@ class Calls(unittest.TestCase):
                                   *ways, "library", "linger")
         self.assertEqual(done.stdout.splitlines(), [f"{how} 0 2000" for how in ways] + ["library 0 3000", "linger 0 1000 reset"])
         self.assertEqual(stats["vi_bytes_sent"], 2000 * len(ways) + 3000 + 1000)
+
+    def test_bytes_in_the_kernel_arrive_after_the_process_has_ended(self):
+        ways = ("close", "return", "_exit", "kill")
+        for how in ways:
+            with self.subTest(how), Fabric() as fabric:
+                done, stats = counted(fabric, "--promote", "eager", "--loopback", PYTHON, "-c", LATE, how)
+                self.assertEqual(done.stdout, "all, then the end\n")
+                # Those of the reader went by a VI, most of the others by TCP.
+                self.assertGreater(stats["vi_bytes_sent"], 0)
+                self.assertGreater(stats["tcp_bytes_received"], 1 << 20)
 
     def uring(self, what, **variables):
         done, stats = self.calls(what, **variables)

@@ -75,6 +75,13 @@ static bool is_ours(const struct sigaction *a)
 	return a->sa_sigaction == enter;
 }
 
+/* A fault of the thread's own, which ends no sleep; that somebody sends such a signal is not provided for. */
+static bool is_fault(int number)
+{
+	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+	       number == SIGTRAP;
+}
+
 /* A handler that was installed by a call which is not replaced may be the one that ran. */
 bool vs_restarts(uint32_t before)
 {
@@ -83,7 +90,8 @@ bool vs_restarts(uint32_t before)
 	bool all = interrupts == before;
 
 	for (i = 1; all && i < NSIG; i++) {
-		if (vs_real.sigaction(i, NULL, &a) == 0 && is_handler(&a) && !is_ours(&a))
+		if (!is_fault(i) && vs_real.sigaction(i, NULL, &a) == 0 && is_handler(&a) &&
+		    !is_ours(&a))
 			all = a.sa_flags & SA_RESTART;
 	}
 	errno = saved;

@@ -161,9 +161,23 @@ static void interrupts_again(int number)
 }
 #pragma GCC diagnostic pop
 
+/* For a fault, as runtimes do, where no library sees it. */
+static void install_unseen(void)
+{
+	struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long mask;
+	} a = { .handler = plain };
+
+	CHECK(syscall(SYS_rt_sigaction, SIGSEGV, &a, NULL, sizeof(a.mask)) == 0);
+}
+
 static void signals(void)
 {
 	main_thread = pthread_self();
+	install_unseen();
 	install(SIGUSR1, 0);
 	install(SIGUSR2, SA_RESTART);
 	install(SIGWINCH, SA_SIGINFO);

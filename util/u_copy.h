@@ -12,26 +12,41 @@
 /*
  * Copies to or from memory of the application that others use at the same time, for instance its peer by
  * RDMA.  A message of the peer, another process, orders this copy and the application's own accesses;
- * while memory is adopted the kernel does (u_adopt.c).  Aligned 8-byte words of the target never show
- * only a part of their new value: programs poll such words.
+ * while memory is adopted the kernel does (u_adopt.c).  If the target begins with an aligned 8-byte word, none of
+ * these ever shows only a part of its new value: programs poll such words.
  */
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__aarch64__)
 typedef uint64_t u_copy_to __attribute__((may_alias));
 struct u_copy_from {
 	uint64_t v;
 } __attribute__((packed, may_alias));
 
-/* As memcpy(), by aligned words of the target; the thread sanitizer does not see it. */
-U_ORDERED_OUTSIDE __attribute__((optimize("no-tree-loop-distribute-patterns"))) static void
-u_copy_shared(void *dst, const void *src, size_t n)
+/*
+ * As memcpy(), by aligned words of the target; the thread sanitizer does not see it.  The C library of arm64 stores by
+ * vectors of bytes where there is SVE, of which each byte may become visible alone.  The barriers keep the compiler
+ * from making a call of memcpy() out of this.
+ */
+U_ORDERED_OUTSIDE __attribute__((unused)) static void u_copy_shared(void *dst, const void *src,
+								    size_t n)
 {
 	uint8_t *d = dst;
 	const uint8_t *s = src;
 
 	for (; n > 0 && ((uintptr_t)d & 7) != 0; n--)
 		*d++ = *s++;
-	for (; n >= 8; n -= 8, d += 8, s += 8)
+	for (; n >= 64; n -= 64, d += 64, s += 64) {
+		u_copy_to *to = (void *)d;
+		const struct u_copy_from *from = (const void *)s;
+
+#pragma GCC unroll 8
+		for (int i = 0; i < 8; i++)
+			to[i] = from[i].v;
+		__asm__ volatile("" ::: "memory");
+	}
+	for (; n >= 8; n -= 8, d += 8, s += 8) {
 		*(u_copy_to *)(void *)d = ((const struct u_copy_from *)(const void *)s)->v;
+		__asm__ volatile("" ::: "memory");
+	}
 	while (n-- > 0)
 		*d++ = *s++;
 }
@@ -133,10 +148,18 @@ static inline void u_copy_ahead(uint8_t *dst, const uint8_t *src, size_t n)
 	memcpy(dst, src, n);
 }
 
+/* How many of n bytes for `dst` are to be stored last: a line of them, and what belongs to the word it begins in. */
+static inline size_t u_copy_tail(const uint8_t *dst, size_t n)
+{
+	size_t tail = n < U_LINE ? n : U_LINE;
+
+	tail += (uintptr_t)(dst + n - tail) & 7;
+	return tail < n ? tail : n;
+}
+
 /*
- * Copies n bytes so that the last ones become visible last: programs poll the
- * end of an RDMA write.  All but the last line goes by memcpy; the rest follows
- * in ascending order, aligned 8-byte words at a time.
+ * Copies n bytes so that the last ones become visible last: programs poll the end of an RDMA write.  All but the last
+ * line goes as by u_copy_shared(); the rest follows in ascending order, aligned 8-byte words at a time.
  */
 static inline void u_copy_last_last(void *dst, const void *src, size_t n)
 {
@@ -146,7 +169,7 @@ static inline void u_copy_last_last(void *dst, const void *src, size_t n)
 #endif
 	uint8_t *d = dst;
 	const uint8_t *s = src;
-	size_t tail = n < U_LINE ? n : U_LINE;
+	size_t tail = u_copy_tail(d, n);
 	uint64_t word;
 
 	if (n == sizeof(word) && ((uintptr_t)d & 7) == 0) {
@@ -155,7 +178,9 @@ static inline void u_copy_last_last(void *dst, const void *src, size_t n)
 		return;
 	}
 	if (tail < n) {
-		memcpy(d, s, n - tail);
+		for (; ((uintptr_t)d & 7) != 0; n--)
+			*d++ = *s++;
+		u_copy_shared(d, s, n - tail);
 		atomic_thread_fence(memory_order_release);
 		d += n - tail;
 		s += n - tail;

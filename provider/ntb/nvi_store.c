@@ -7,7 +7,7 @@
 U_COLD void nvi_store_last_last(const struct u_out *out, uint8_t *dst, const uint8_t *src,
 				uint32_t n)
 {
-	uint32_t tail = n < U_LINE ? n : U_LINE, word;
+	uint32_t tail = (uint32_t)u_copy_tail(dst, n), word;
 
 	u_out_copy(out, dst, src, n - tail);
 	dst += n - tail;

@@ -14,18 +14,18 @@ extern "C" {
 namespace {
 
 /* A thread that polls sees each aligned word of a copy as it was before or as it is afterwards. */
-void words_are_whole(void (*copy)(void *, const void *, size_t))
+void words_are_whole(void (*copy)(void *, const void *, size_t), size_t bytes, size_t begin = 0)
 {
-	constexpr size_t words = 8;
-	alignas(64) static uint64_t polled[words];
+	alignas(64) static uint64_t polled[64];
 	std::atomic<bool> done{ false };
 	uint64_t torn = 0;
 
+	ASSERT_LE(begin + bytes, sizeof(polled));
 	std::memset(polled, 0, sizeof(polled));
 	std::thread reader([&] {
 		while (!done.load(std::memory_order_acquire)) {
-			for (uint64_t &word : polled) {
-				uint64_t seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
+			for (size_t i = begin != 0; i < (begin + bytes) / 8; i++) {
+				uint64_t seen = __atomic_load_n(&polled[i], __ATOMIC_RELAXED);
 
 				if (seen != 0 && seen != UINT64_MAX)
 					torn = seen;
@@ -37,21 +37,26 @@ void words_are_whole(void (*copy)(void *, const void *, size_t))
 		uint8_t from[sizeof(polled) + 1];
 
 		std::memset(from, i % 2 ? 0xff : 0, sizeof(from));
-		copy(polled, from + 1, sizeof(polled));
+		copy(reinterpret_cast<uint8_t *>(polled) + begin, from + 1, bytes);
 	}
 	done.store(true, std::memory_order_release);
 	reader.join();
-	EXPECT_EQ(torn, 0U);
+	EXPECT_EQ(torn, 0U) << bytes;
 }
 
 TEST(Copy, WordsOfSharedMemoryAreWhole)
 {
-	words_are_whole(call_copy_shared);
+	for (size_t bytes : { 8, 64, 100, 512 })
+		words_are_whole(call_copy_shared, bytes);
 }
 
 TEST(Copy, WordsThatArriveInOrderAreWhole)
 {
-	words_are_whole(call_copy_last_last);
+	for (size_t bytes : { 8, 64, 100, 508, 512 })
+		words_are_whole(call_copy_last_last, bytes);
+	/* All words that lie in the target as a whole, also where it begins within one. */
+	for (size_t bytes : { 60, 100, 300, 504 })
+		words_are_whole(call_copy_last_last, bytes, 4);
 }
 
 TEST(Copy, AnyLengthAndAlignment)

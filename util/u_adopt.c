@@ -169,6 +169,28 @@ static int exchange(void *start, size_t len, void *from, size_t old_len, const v
 	return -err;
 }
 
+/*
+ * Can shared pages be mapped a second time?  Neither valgrind nor QEMU's user mode does that.  True also if there are
+ * not enough mappings to try it.
+ */
+static bool can_map_twice(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int flags = MAP_SHARED | MAP_ANONYMOUS;
+	void *one = mmap(NULL, page, PROT_READ, flags, -1, 0);
+	void *two = mmap(NULL, page, PROT_READ, flags, -1, 0);
+	bool tried = one != MAP_FAILED && two != MAP_FAILED;
+
+	if (two != MAP_FAILED)
+		munmap(two, page); /* the second mapping takes its place */
+	two = tried ? (void *)syscall(SYS_mremap, one, 0L, page, (long)MREMAP_MAYMOVE) : MAP_FAILED;
+	if (two != MAP_FAILED)
+		munmap(two, page);
+	if (one != MAP_FAILED)
+		munmap(one, page);
+	return !tried || two != MAP_FAILED;
+}
+
 /* A copy and an exchange of pages, for which other threads may have to be stopped. */
 struct swap {
 	uint8_t *start; /* of the range that is exchanged */
@@ -243,8 +265,7 @@ static int adopt_locked(struct swap *x, bool exact, char why[U_MAPS_WHY])
 		return err == -ENOMEM ? err : -EOPNOTSUPP;
 	err = exact ? u_stop_others(swap_pages, x, &reason) : swap_pages(x);
 	snprintf(why, U_MAPS_WHY, "%s", reason != NULL ? reason : "its pages cannot be exchanged");
-	/* -EINVAL: valgrind makes no second mapping. */
-	return err == -EINVAL ? -EOPNOTSUPP : err;
+	return err != 0 && !can_map_twice() ? -EOPNOTSUPP : err;
 }
 
 int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WHY])

@@ -45,6 +45,10 @@ protected:
 		ASSERT_EQ(ftruncate(fd, static_cast<off_t>(kLen)), 0);
 		at = map(kLen);
 		pages = map(kLen, MAP_SHARED, fd);
+		void *twice = mremap(pages, 0, kPage, MREMAP_MAYMOVE);
+		if (twice == MAP_FAILED)
+			GTEST_SKIP() << "pages cannot be mapped a second time here";
+		munmap(twice, kPage);
 		for (size_t i = 0; i < kLen; i++)
 			at[i] = byte(i);
 	}

@@ -114,7 +114,7 @@ protected:
 		Pages pages;
 		Adopted adopted(nic(1), pages.p, kLength);
 		if (adopted.rc == VIP_ERROR_NOT_SUPPORTED)
-			GTEST_SKIP() << "the kernel does not tell the attributes of memory";
+			GTEST_SKIP() << "memory cannot be adopted here";
 		ASSERT_EQ(name_of(VIP_SUCCESS), name_of(adopted.rc));
 	}
 	/* Flags for an exact adoption: 0 if other threads can be stopped here. */

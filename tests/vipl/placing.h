@@ -30,7 +30,7 @@ inline bool places()
 	return hops() < 2;
 }
 
-/* Memory of a kind.  If the kernel does not tell enough about memory to adopt it, it is registered instead. */
+/* Memory of a kind.  If memory cannot be adopted here, it is registered instead. */
 struct Room {
 	Room(Nic &n, Kind k, size_t bytes, bool open = true, VIP_PROTECTION_HANDLE tag = nullptr)
 	    : nic(n), kind(k), length((bytes + 4095) & ~size_t{ 4095 })

@@ -202,7 +202,10 @@ TEST_F(Remote1, AdoptedMemory)
 	fill(p, kWindow, 3);
 	VIP_MEM_ATTRIBUTES attrs = { nullptr, VIP_TRUE, VIP_TRUE };
 	VIP_MEM_HANDLE h;
-	ASSERT_RC(VIP_SUCCESS, VipxAdoptMem(l.nb.h, p, kWindow, &attrs, VIPX_ADOPT_NO_WRITERS, &h));
+	VIP_RETURN rc = VipxAdoptMem(l.nb.h, p, kWindow, &attrs, VIPX_ADOPT_NO_WRITERS, &h);
+	if (rc == VIP_ERROR_NOT_SUPPORTED)
+		GTEST_SKIP() << "memory cannot be adopted here";
+	ASSERT_RC(VIP_SUCCESS, rc);
 	void *at = nullptr;
 	ASSERT_RC(VIP_SUCCESS, map(*l.va, p, kWindow, h, &at));
 	EXPECT_TRUE(same(at, kWindow, 3));

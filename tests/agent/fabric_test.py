@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+from pathlib import Path
 
 TOOL, AGENT = map(os.path.abspath, sys.argv[1:3])
 NAME = f"vf{os.getpid()}"
@@ -45,6 +46,14 @@ def awaited_status():
         if done.returncode == 0:
             return json.loads(done.stdout)
     raise AssertionError(done)
+
+
+def host_of(number):
+    """What the status says of a host that is up, perhaps not all others; {}: it is not."""
+    done = subprocess.run([TOOL, "status", "--json"], env=dict(os.environ, VIADUCT_FABRIC=NAME), capture_output=True, text=True,
+                          timeout=60, check=False)
+    hosts = json.loads(done.stdout)["hosts"] if done.stdout else []
+    return next((host for host in hosts if host["id"] == number and host["agent"] == "up"), {})
 
 
 def agents():
@@ -277,15 +286,20 @@ class Fabric(unittest.TestCase):
             agent = os.path.join(scratch, "agent")
             with open(agent, "w", encoding="utf-8") as script:
                 script.write(f'#!/bin/sh\ncase "$*" in *--check*) ;; *"--host-id 3 "*)\n'
-                             f'while ! kill -STOP $(cat "{scratch}/pid"); do :; done 2>/dev/null\n;;'
-                             f'*"--host-id 1 "*) echo $$ >"{scratch}/pid" ;; esac\n'
+                             f'while ! [ -e "{scratch}/stopped" ]; do sleep 0.01; done\n;; esac\n'
                              f'exec "{AGENT}" "$@"\n')
             os.chmod(agent, 0o755)
             with subprocess.Popen([TOOL, "up", "--hosts", "5"], env=environment(agent), stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True) as tool:
+                # Its links are up: what it is waited for is an answer.
+                while [port["link"] for port in host_of(1).get("ports", [])] != ["up"] * 3:
+                    self.assertIsNone(tool.poll())
+                stopped = agent_pid(1)
+                os.kill(stopped, signal.SIGSTOP)
+                Path(scratch, "stopped").touch()
                 with self.assertRaises(subprocess.TimeoutExpired):
                     tool.wait(12)
-                os.kill(agent_pid(1), signal.SIGCONT)
+                os.kill(stopped, signal.SIGCONT)
                 out, said = tool.communicate(timeout=60)
             self.assertEqual((tool.returncode, said), (0, ""), out)
             self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})

@@ -699,7 +699,7 @@ class Options(Case):
             with self.subTest(what=what):
                 done = self.oshrun('-np', 1, '--bind-to', what, 'true')
                 if done.returncode != 0:  # no hwloc, or a machine that does not tell
-                    self.assertRegex(done.stderr, rf'^oshrun: .*--bind-to {what}: .*(hwloc|does not tell)')
+                    self.assertRegex(done.stderr, rf'(?m)^oshrun: .*--bind-to {what}: .*(hwloc|does not tell)')
                     continue
                 for options in ((), ('--map-by', 'package'), ('--map-by', 'slot:PE=2')):
                     if options[1:] == ('package',) and what in ('hwthread', 'core'):

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -120,6 +121,29 @@ inline bool probe_map_queries()
 
 	close(fd);
 	return yes;
+}
+
+/*
+ * Are addresses without memory free?  Emulators of user programs keep a table of all pages of a mapping: one of
+ * 8 TiB takes all memory of the machine.
+ */
+inline bool probe_reservations()
+{
+	const size_t len = size_t(4) << 30;
+	size_t before = 0, after = 0, unused;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (f == nullptr || fscanf(f, "%zu %zu", &unused, &before) != 2)
+		return false;
+	fclose(f);
+	void *at =
+		mmap(nullptr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	f = fopen("/proc/self/statm", "r");
+	if (f == nullptr || fscanf(f, "%zu %zu", &unused, &after) != 2)
+		return false;
+	fclose(f);
+	munmap(at, len);
+	return at != MAP_FAILED && after < before + 256;
 }
 
 /* May a process have its own system calls refused (seccomp)?  Emulators of user programs cannot. */

@@ -630,6 +630,11 @@ class Children(unittest.TestCase):
         self.goes_on("spawn")
 
     def test_forkpty(self):
+        try:
+            for end in os.openpty():
+                os.close(end)
+        except OSError as error:
+            self.skipTest(f"no terminal can be made here: {error}")
         self.goes_on("forkpty")
 
     def test_clone(self):

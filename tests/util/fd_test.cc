@@ -89,7 +89,8 @@ public:
 		getrlimit(which, &before_);
 		rlimit low = before_;
 		low.rlim_cur = bytes;
-		good = setrlimit(which, &low) == 0;
+		good = setrlimit(which, &low) == 0 && getrlimit(which, &low) == 0 &&
+		       low.rlim_cur == bytes;
 	}
 	~MemoryLimit() { setrlimit(which_, &before_); }
 	bool good;
@@ -108,7 +109,8 @@ TEST(FdError, LimitsOfMemoryAreNamed)
 		GTEST_SKIP() << text;
 	EXPECT_STREQ(u_fd_error(ENOMEM, text), strerror(ENOMEM));
 	MemoryLimit data(RLIMIT_DATA, tib);
-	ASSERT_TRUE(data.good);
+	if (!data.good)
+		GTEST_SKIP() << "a limit of memory does not hold here";
 	EXPECT_STREQ(u_fd_error(ENOMEM, text),
 		     "no memory left, and ulimit -d is 1073741824; raise it");
 	if (kSanitizerFactor > 1)

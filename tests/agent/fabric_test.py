@@ -29,10 +29,13 @@ def run(*args, code=0, **variables):
     return done.stdout if code == 0 else done.stderr
 
 
-def status(code=0):
-    env = dict(os.environ, VIADUCT_FABRIC=NAME)
-    done = subprocess.run([TOOL, "status", "--json"], env=env, capture_output=True, text=True,
+def ask_status():
+    return subprocess.run([TOOL, "status", "--json"], env=dict(os.environ, VIADUCT_FABRIC=NAME), capture_output=True, text=True,
                           timeout=60, check=False)
+
+
+def status(code=0):
+    done = ask_status()
     assert done.returncode == code, done
     return json.loads(done.stdout)
 
@@ -41,8 +44,7 @@ def awaited_status():
     """Its status when all links are up, which takes a moment."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        done = subprocess.run([TOOL, "status", "--json"], env=dict(os.environ, VIADUCT_FABRIC=NAME),
-                              capture_output=True, text=True, timeout=60, check=False)
+        done = ask_status()
         if done.returncode == 0:
             return json.loads(done.stdout)
     raise AssertionError(done)
@@ -50,8 +52,7 @@ def awaited_status():
 
 def host_of(number):
     """What the status says of a host that is up, perhaps not all others; {}: it is not."""
-    done = subprocess.run([TOOL, "status", "--json"], env=dict(os.environ, VIADUCT_FABRIC=NAME), capture_output=True, text=True,
-                          timeout=60, check=False)
+    done = ask_status()
     hosts = json.loads(done.stdout)["hosts"] if done.stdout else []
     return next((host for host in hosts if host["id"] == number and host["agent"] == "up"), {})
 

@@ -5,8 +5,8 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include <fcntl.h>
 #include <grp.h>
@@ -130,20 +130,20 @@ inline bool probe_map_queries()
 inline bool probe_reservations()
 {
 	const size_t len = size_t(4) << 30;
-	size_t before = 0, after = 0, unused;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	if (f == nullptr || fscanf(f, "%zu %zu", &unused, &before) != 2)
-		return false;
-	fclose(f);
+	auto resident = [] {
+		size_t pages = 0;
+		std::ifstream("/proc/self/statm") >> pages >> pages;
+		return pages;
+	};
+	const size_t before = resident();
 	void *at =
 		mmap(nullptr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	f = fopen("/proc/self/statm", "r");
-	if (f == nullptr || fscanf(f, "%zu %zu", &unused, &after) != 2)
+	const size_t after = resident();
+
+	if (at == MAP_FAILED)
 		return false;
-	fclose(f);
 	munmap(at, len);
-	return at != MAP_FAILED && after < before + 256;
+	return before > 0 && after < before + 256;
 }
 
 /* May a process have its own system calls refused (seccomp)?  Emulators of user programs cannot. */

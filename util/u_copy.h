@@ -169,14 +169,15 @@ static inline void u_copy_last_last(void *dst, const void *src, size_t n)
 #endif
 	uint8_t *d = dst;
 	const uint8_t *s = src;
-	size_t tail = u_copy_tail(d, n);
 	uint64_t word;
+	size_t tail;
 
 	if (n == sizeof(word) && ((uintptr_t)d & 7) == 0) {
 		memcpy(&word, s, sizeof(word));
 		__atomic_store_n((uint64_t *)(void *)d, word, __ATOMIC_RELEASE);
 		return;
 	}
+	tail = u_copy_tail(d, n);
 	if (tail < n) {
 		for (; ((uintptr_t)d & 7) != 0; n--)
 			*d++ = *s++;

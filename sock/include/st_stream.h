@@ -166,8 +166,8 @@ void st_fini(uint32_t wait_ms);
  *
  * To be called before _exit(). Waits until what st_send() has taken is in the memory of the other
  * end or with the kernel, and the other end knows that nobody reads where it might write to the
- * socket, which would reset the connection. Bytes that are in neither by then are lost with the process, and the
- * other end gets ECONNRESET after the bytes that have arrived.
+ * socket, which would reset the connection. Bytes that are in neither by then are lost with the
+ * process, and the other end gets ECONNRESET after the bytes that have arrived.
  *
  * In a signal handler that has interrupted a call of this file it does nothing.
  *

@@ -10,6 +10,7 @@ usage: ssh_test.py OSHRUN VI_FABRIC PROGRAM...
 import os
 import pwd
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from limit import limit  # noqa: E402  after its path
+import sshd  # noqa: E402  after its path
+from limit import limit  # noqa: E402
 
 SKIPPED = 77
 PATIENCE = limit(120)  # seconds
@@ -60,32 +62,25 @@ class Skipped(Exception):
 
 
 def find(program):
-    path = shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    path = shutil.which(program)
     if path is None:
         raise Skipped(f"{program} is not installed")
     return path
 
 
-def server_command(folder):
-    """As root, sshd wants a folder that the service's unit makes: without it, one that only this sshd sees."""
-    words = f"{find('sshd')} -i -f {folder}/sshd_config"
-    if os.geteuid() or os.path.isdir("/run/sshd"):
-        return words
-    make = f"mount -t tmpfs -o mode=755 none /run && mkdir -m 755 /run/sshd && exec {words}"
-    return f"{find('unshare')} --mount sh -c '{make}'"
-
-
 def set_up(folder):
     """Makes keys and settings; returns the words of the remote shell."""
     ssh, keygen = find("ssh"), find("ssh-keygen")
+    if lack := sshd.missing():
+        raise Skipped(lack)
     for key in ("host_key", "user_key"):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", folder / key], check=True,
                        timeout=PATIENCE)
     (folder / "known").write_text("here " + (folder / "host_key.pub").read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "sshd_config").write_text(SERVER.format(folder=folder), encoding="utf-8")
     user = pwd.getpwuid(os.geteuid()).pw_name
-    (folder / "ssh_config").write_text(
-        CLIENT.format(folder=folder, server=server_command(folder), user=user), encoding="utf-8")
+    server = shlex.join(sshd.command("-i", "-f", folder / "sshd_config"))
+    (folder / "ssh_config").write_text(CLIENT.format(folder=folder, server=server, user=user), encoding="utf-8")
     words = [ssh, "-F", str(folder / "ssh_config")]
     tried = subprocess.run(words + ["m2", "echo $VIADUCT_HOST"], check=False, text=True, capture_output=True,
                            stdin=subprocess.DEVNULL, timeout=PATIENCE)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import sshd  # tests/sshd.py
 from scene import PATIENCE, Missing, await_text, await_that, free_port, need
 
 
@@ -148,16 +149,13 @@ Subsystem sftp internal-sftp
 
 def ssh(scene):
     need("ssh", "scp", "ssh-keygen")
-    server_path = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-    if not server_path:
-        raise Missing("sshd is not installed")
-    if os.geteuid() == 0 and not Path("/run/sshd").is_dir():
-        raise Missing("there is no /run/sshd, which sshd needs as root")
+    if lack := sshd.missing():
+        raise Missing(lack)
     port, config = free_port(), scene.folder / "conf"
     for name in ("host_key", "key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", scene.folder / name], check=True)
     config.write_text(SSHD.format(scene.folder, port))
-    scene.start(port, server_path, "-D", "-e", "-f", config)
+    scene.start(port, *sshd.command("-D", "-e", "-f", config))
     options = ["-F", "none", "-i", scene.folder / "key", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
                "-o", f"UserKnownHostsFile={scene.folder}/known", "-o", "LogLevel=ERROR"]
     source, copy, back = (scene.folder / name for name in ("source", "copy", "back"))

@@ -1060,7 +1060,30 @@ class Stat(FabricCase):
                 p.kill()
                 finish(p)
 
-    def test_process_that_is_stopped(self):
+    def sender_leads(self, sender, both):
+        doc = json.loads(self.ok('vi_stat', '--json').stdout)
+        self.assertEqual(doc['counting'], 'total')
+        sent = self.sent(doc)
+        return set(sent) == both and sent[sender] > max(1000, sent[(both - {sender}).pop()])
+
+    def interval_shows(self, sender, both):
+        reports = [json.loads(line) for line in
+                   self.ok('vi_stat', '--json', '-i', '0.2', '-c', '2').stdout.splitlines()]
+        self.assertEqual(len(reports), 2)
+        for r in reports:
+            self.assertEqual((r['schema'], r['schema_version']), ('viaduct.stat', 1))
+            self.assertEqual(r['counting'], 'interval')
+            self.assertEqual({c['program'] for c in r['clients']}, {'vi_rate'})
+        sent = [self.sent(r) for r in reports]
+        self.assertTrue(all(set(s) == both for s in sent), sent)
+        return all(s[sender] > s[(both - {sender}).pop()] for s in sent)
+
+    def sent(self, doc):
+        return {c['pid']: c['counters']['messages_sent'] for c in doc['clients']}
+
+
+class StoppedClient(FabricCase):
+    def test_stat_of_it(self):
         self.seen = ''
         server = self.fabric.popen('vi_rate', '-q', '--server')
         client = self.fabric.popen('vi_rate', '-q', '--connect', 'host0', '--duration', '1000',
@@ -1088,27 +1111,6 @@ class Stat(FabricCase):
         self.seen = out
         self.assertRegex(out, rf'(?m)^client: \d+ pid {stopped} program vi_rate does not answer$')
         return re.search(rf'(?m)^client: \d+ pid {goes_on} program vi_rate .*messages_sent', out)
-
-    def sender_leads(self, sender, both):
-        doc = json.loads(self.ok('vi_stat', '--json').stdout)
-        self.assertEqual(doc['counting'], 'total')
-        sent = self.sent(doc)
-        return set(sent) == both and sent[sender] > max(1000, sent[(both - {sender}).pop()])
-
-    def interval_shows(self, sender, both):
-        reports = [json.loads(line) for line in
-                   self.ok('vi_stat', '--json', '-i', '0.2', '-c', '2').stdout.splitlines()]
-        self.assertEqual(len(reports), 2)
-        for r in reports:
-            self.assertEqual((r['schema'], r['schema_version']), ('viaduct.stat', 1))
-            self.assertEqual(r['counting'], 'interval')
-            self.assertEqual({c['program'] for c in r['clients']}, {'vi_rate'})
-        sent = [self.sent(r) for r in reports]
-        self.assertTrue(all(set(s) == both for s in sent), sent)
-        return all(s[sender] > s[(both - {sender}).pop()] for s in sent)
-
-    def sent(self, doc):
-        return {c['pid']: c['counters']['messages_sent'] for c in doc['clients']}
 
 
 @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, 'needs two processors')

@@ -46,47 +46,69 @@ static bool obey(int fd)
 	return true;
 }
 
-static void serve_set(int set, int orders, bool polled)
+struct server {
+	int set, listener, orders, *fds;
+	uint64_t count; /* of connections so far */
+	char *room;
+};
+
+/* False when the mode ends. */
+static bool serve_one(struct server *server, int fd)
+{
+	if (fd == server->orders)
+		return obey(fd);
+	if (fd == server->listener) {
+		fd = sb_accept(fd);
+		server->fds[server->count++] = fd;
+		watch(server->set, fd);
+	} else if (!echo(fd, server->room)) {
+		sb_refuse("a connection ended early");
+	}
+	return true;
+}
+
+static void serve_set(struct server *server, const struct sb_order *order)
 {
 	struct epoll_event events[EVENTS];
-	char *room = sb_memory(ROOM);
 	bool more = true;
 	int n, i;
 
 	while (more) {
-		n = epoll_wait(set, events, EVENTS, polled ? 0 : -1);
+		n = epoll_wait(server->set, events, EVENTS, order->polled ? 0 : -1);
 		if (n < 0 && errno != EINTR)
 			sb_fail("epoll_wait");
 		for (i = 0; i < n; i++) {
-			if (events[i].data.fd == orders)
-				more = obey(orders);
-			else if (!echo(events[i].data.fd, room))
-				sb_refuse("a connection ended early");
+			if (!serve_one(server, events[i].data.fd))
+				more = false;
+		}
+		if (server->count == order->count && server->listener >= 0) {
+			epoll_ctl(server->set, EPOLL_CTL_DEL, server->listener, NULL);
+			server->listener = -1;
 		}
 	}
-	free(room);
 }
 
 void sb_serve_many(int listener, int orders, const struct sb_order *order)
 {
-	int set = epoll_create1(EPOLL_CLOEXEC), *fds;
+	struct server server = { .set = epoll_create1(EPOLL_CLOEXEC),
+				 .listener = listener,
+				 .orders = orders };
 	uint64_t i;
 
-	if (set < 0)
+	if (server.set < 0)
 		sb_fail("epoll_create1");
 	if (order->count > SB_MAX_CONNECTIONS)
 		sb_refuse("an order for too many connections");
-	fds = sb_memory(order->count * sizeof(*fds));
-	watch(set, orders);
-	for (i = 0; i < order->count; i++) {
-		fds[i] = sb_accept(listener);
-		watch(set, fds[i]);
-	}
-	serve_set(set, orders, order->polled);
-	for (i = 0; i < order->count; i++)
-		close(fds[i]);
-	close(set);
-	free(fds);
+	server.fds = sb_memory(order->count * sizeof(*server.fds));
+	server.room = sb_memory(ROOM);
+	watch(server.set, orders);
+	watch(server.set, listener);
+	serve_set(&server, order);
+	for (i = 0; i < server.count; i++)
+		close(server.fds[i]);
+	close(server.set);
+	free(server.room);
+	free(server.fds);
 	sb_send(orders, "", 1, false);
 }
 
@@ -110,8 +132,10 @@ static void open_many(struct many *many, const struct sb_options *options, int o
 	many->fds = sb_memory((size_t)options->connections * sizeof(*many->fds));
 	many->buffer = sb_memory(SB_SMALL);
 	sb_order(orders, SB_MANY, options->polled, 0, (uint64_t)options->connections);
-	for (i = 0; i < options->connections; i++)
+	for (i = 0; i < options->connections; i++) {
 		many->fds[i] = sb_connect(options->connect);
+		sb_exchange(many->fds[i], many->buffer, SB_SMALL, options->polled);
+	}
 	for (k = 0; k < WARM; k++) {
 		for (i = 0; i < options->connections; i++)
 			sb_exchange(many->fds[i], many->buffer, SB_SMALL, options->polled);

@@ -17,7 +17,7 @@ from limit import limit  # noqa: E402  after its path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "perf"))
 sys.dont_write_bytecode = True
-from compare_lib import sock_report, sock_rows as rows, sock_run, sock_steps as steps  # noqa: E402  after its path
+from compare_lib import sock_report, sock_rows as rows, sock_run, sock_steps as steps, tools  # noqa: E402  after its path
 
 COMPARE = ROOT / "perf/compare_sockets"
 BUILD = Path(os.environ["VIADUCT_BUILD"])
@@ -107,6 +107,17 @@ class Methods(unittest.TestCase):
                 sock_run.moved(stats)
             stats.write_text('{"all": {"vi_bytes_sent": 2, "vi_bytes_received": 3}}', encoding="utf-8")
             self.assertEqual(sock_run.moved(stats), 5)
+
+
+class Pairs(unittest.TestCase):
+    def test_many_connections(self):
+        with tempfile.TemporaryDirectory() as folder:
+            allowed = sorted(os.sched_getaffinity(0))
+            bench = tools.Bench(BUILD, (allowed[0], allowed[-1]), Path(folder), env=dict(os.environ))
+            for test, argv in (("epoll", ["--batches", "3", "--poll"]), ("idle", ["--seconds", "1"])):
+                figure, = sock_run.pair(bench, steps.WAYS[steps.TCP], ["--test", test, "--connections", "40", *argv])
+                self.assertEqual((figure["test"], figure["connections"]), (test, 40))
+                self.assertGreater(figure["value"], 0)
 
 
 class Rounds(unittest.TestCase):

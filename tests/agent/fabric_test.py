@@ -90,13 +90,15 @@ def variables_of(pid):
                 k not in ("VIADUCT_AGENT", "VIADUCT_FABRIC")}
 
 
-class Fabric(unittest.TestCase):
+class FabricCase(unittest.TestCase):
     def tearDown(self):
         for line in agents():
             os.kill(int(line.split()[1]), signal.SIGCONT)
         subprocess.run([TOOL, "down", "--name", NAME], capture_output=True, timeout=60, check=False)
         self.assertEqual(agents(), [])
 
+
+class Fabric(FabricCase):
     def test_sizes(self):
         for hosts in (1, 2, 3, 8):
             self.assertIn(f"{hosts} host", run("up", "--hosts", str(hosts)))
@@ -141,39 +143,6 @@ class Fabric(unittest.TestCase):
         run("up", "--hosts", "3")
         kill_agent(1)
         self.assertEqual(status(code=1)["hosts"][1]["agent"], "down")
-
-    def test_agent_that_is_stopped(self):
-        run("up", "--hosts", "3")
-        pid = agent_pid(0)
-        os.kill(pid, signal.SIGSTOP)
-        found = status(code=1)["hosts"]
-        self.assertEqual([h["agent"] for h in found], ["silent", "up", "up"])
-        self.assertEqual([h["name"] for h in found], ["host0", "host1", "host2"])
-        self.assertIn(f"(pid {pid}) did not answer", found[0]["error"])
-        self.assertEqual([len(h["ports"]) for h in found[1:]], [3, 3])
-        self.assertIn("the other hosts were told", run("alias", "x=host2", code=1))
-        self.assertIn("is up already", run("up", code=1))
-        # Other hosts are stopped and started while it does not answer; only commands about it mention it.
-        run("stop", "x")
-        self.assertIn("is up: 1 link\n", run("start", "host2"))
-        self.assertIn(f"(pid {pid}) did not answer", run("start", "host0", code=1))
-        self.assertEqual(run("stop", "host0"), f"host host0 of fabric {NAME} is down\n")
-        self.assertIn("is up: 2 links\n", run("start", "host0"))
-        self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
-
-    def test_down_with_agents_that_are_stopped(self):
-        for which in ((0,), (0, 1, 2)):
-            run("up", "--hosts", "3")
-            for host in which:
-                os.kill(agent_pid(host), signal.SIGSTOP)
-            run("down")
-            self.assertEqual(agents(), [])
-        run("up", "--hosts", "2")
-        for host in range(2):
-            os.kill(agent_pid(host), signal.SIGSTOP)
-        said = run("status", code=1)
-        self.assertIn("hosts 0 1 are silent", said)
-        self.assertEqual(run("stop", "host1"), f"host host1 of fabric {NAME} is down\n")
 
     def test_one_host(self):
         run("up", "--hosts", "4", "--names", "a,b,c,d", "--window", "32M", VIADUCT_SLOTS="64")
@@ -220,14 +189,6 @@ class Fabric(unittest.TestCase):
                     finally:
                         agent.kill()
                 os.close(ready)
-
-    def test_a_host_whose_link_is_pulled(self):
-        run("up", "--hosts", "3")
-        run("link", "0", "right", "down")
-        run("stop", "1")
-        self.assertIn("its link left to host 0 is not", run("start", "1", code=1))
-        run("link", "0", "right", "up")
-        self.assertEqual(awaited_status()["hosts"][1]["agent"], "up")
 
     def test_foreground(self):
         env = dict(os.environ, VIADUCT_AGENT=AGENT, VIADUCT_FABRIC=NAME)
@@ -280,30 +241,6 @@ class Fabric(unittest.TestCase):
                 self.assertEqual((tool.returncode, out), (1, ""), said)
                 self.assertEqual(said, "vi_fabric: interrupted; what was started is stopped again\n")
                 self.assertEqual(agents(), [])
-
-    def test_up_with_an_agent_that_stands_for_a_while(self):
-        """It takes longer than other waits for agents; the hosts after it come up in that time."""
-        with tempfile.TemporaryDirectory() as scratch:
-            agent = os.path.join(scratch, "agent")
-            with open(agent, "w", encoding="utf-8") as script:
-                script.write(f'#!/bin/sh\ncase "$*" in *--check*) ;; *"--host-id 3 "*)\n'
-                             f'while ! [ -e "{scratch}/stopped" ]; do sleep 0.01; done\n;; esac\n'
-                             f'exec "{AGENT}" "$@"\n')
-            os.chmod(agent, 0o755)
-            with subprocess.Popen([TOOL, "up", "--hosts", "5"], env=environment(agent), stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True) as tool:
-                # Its links are up: what it is waited for is an answer.
-                while [port["link"] for port in host_of(1).get("ports", [])] != ["up"] * 3:
-                    self.assertIsNone(tool.poll())
-                stopped = agent_pid(1)
-                os.kill(stopped, signal.SIGSTOP)
-                Path(scratch, "stopped").touch()
-                with self.assertRaises(subprocess.TimeoutExpired):
-                    tool.wait(12)
-                os.kill(stopped, signal.SIGCONT)
-                out, said = tool.communicate(timeout=60)
-            self.assertEqual((tool.returncode, said), (0, ""), out)
-            self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
 
     def test_up_without_descriptors_leaves_nothing(self):
         for limit in (4, 8, 16, 24, 39):
@@ -401,6 +338,75 @@ class Fabric(unittest.TestCase):
     def test_help_and_version(self):
         self.assertIn("Usage: vi_fabric", run("--help"))
         self.assertRegex(run("--version"), r"^vi_fabric \(Viaduct\) \d+\.\d+")
+
+
+class Patience(FabricCase):
+    """What the tools wait some seconds for."""
+
+    def test_a_host_whose_link_is_pulled(self):
+        run("up", "--hosts", "3")
+        run("link", "0", "right", "down")
+        run("stop", "1")
+        self.assertIn("its link left to host 0 is not", run("start", "1", code=1))
+        run("link", "0", "right", "up")
+        self.assertEqual(awaited_status()["hosts"][1]["agent"], "up")
+
+    def test_agent_that_is_stopped(self):
+        run("up", "--hosts", "3")
+        pid = agent_pid(0)
+        os.kill(pid, signal.SIGSTOP)
+        found = status(code=1)["hosts"]
+        self.assertEqual([h["agent"] for h in found], ["silent", "up", "up"])
+        self.assertEqual([h["name"] for h in found], ["host0", "host1", "host2"])
+        self.assertIn(f"(pid {pid}) did not answer", found[0]["error"])
+        self.assertEqual([len(h["ports"]) for h in found[1:]], [3, 3])
+        self.assertIn("the other hosts were told", run("alias", "x=host2", code=1))
+        self.assertIn("is up already", run("up", code=1))
+        # Other hosts are stopped and started while it does not answer; only commands about it mention it.
+        run("stop", "x")
+        self.assertIn("is up: 1 link\n", run("start", "host2"))
+        self.assertIn(f"(pid {pid}) did not answer", run("start", "host0", code=1))
+        self.assertEqual(run("stop", "host0"), f"host host0 of fabric {NAME} is down\n")
+        self.assertIn("is up: 2 links\n", run("start", "host0"))
+        self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
+
+    def test_down_with_agents_that_are_stopped(self):
+        for which in ((0,), (0, 1, 2)):
+            run("up", "--hosts", "3")
+            for host in which:
+                os.kill(agent_pid(host), signal.SIGSTOP)
+            run("down")
+            self.assertEqual(agents(), [])
+        run("up", "--hosts", "2")
+        for host in range(2):
+            os.kill(agent_pid(host), signal.SIGSTOP)
+        said = run("status", code=1)
+        self.assertIn("hosts 0 1 are silent", said)
+        self.assertEqual(run("stop", "host1"), f"host host1 of fabric {NAME} is down\n")
+
+    def test_up_with_an_agent_that_stands_for_a_while(self):
+        """It takes longer than other waits for agents; the hosts after it come up in that time."""
+        with tempfile.TemporaryDirectory() as scratch:
+            agent = os.path.join(scratch, "agent")
+            with open(agent, "w", encoding="utf-8") as script:
+                script.write(f'#!/bin/sh\ncase "$*" in *--check*) ;; *"--host-id 3 "*)\n'
+                             f'while ! [ -e "{scratch}/stopped" ]; do sleep 0.01; done\n;; esac\n'
+                             f'exec "{AGENT}" "$@"\n')
+            os.chmod(agent, 0o755)
+            with subprocess.Popen([TOOL, "up", "--hosts", "5"], env=environment(agent), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as tool:
+                # Its links are up: what it is waited for is an answer.
+                while [port["link"] for port in host_of(1).get("ports", [])] != ["up"] * 3:
+                    self.assertIsNone(tool.poll())
+                stopped = agent_pid(1)
+                os.kill(stopped, signal.SIGSTOP)
+                Path(scratch, "stopped").touch()
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    tool.wait(12)
+                os.kill(stopped, signal.SIGCONT)
+                out, said = tool.communicate(timeout=60)
+            self.assertEqual((tool.returncode, said), (0, ""), out)
+            self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
 
 
 # The program that started the test may ignore these signals; programs that the test starts must not.

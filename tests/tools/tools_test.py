@@ -1045,6 +1045,11 @@ class Stat(FabricCase):
     def test_nobody(self):
         self.assertEqual(self.ok('vi_stat').stdout, 'host: host0 clients 0 total\n')
 
+    def test_unknown_host(self):
+        done = self.fabric.run('vi_stat', '--host', 'nobody')
+        self.assertEqual((done.returncode, done.stdout), (1, ''))
+        self.assertIn("no host 'nobody'", done.stderr)
+
     def test_counters_of_a_measurement(self):
         server = self.fabric.popen('vi_rate', '-q', '--server')
         client = self.fabric.popen('vi_rate', '-q', '--connect', 'host0', '--duration', '1000',
@@ -1055,6 +1060,12 @@ class Stat(FabricCase):
             # The programs may stand still during one interval, but not during every one.
             self.fabric.until(lambda: self.interval_shows(client.pid, both),
                               'an interval with traffic')
+            for pid in both:
+                line = rf'(?m)^client: \d+ pid {pid} program vi_rate '
+                self.fabric.until(lambda found=line + '.*messages_sent [1-9]': re.search(found, self.ok('vi_stat').stdout),
+                                  'a line of the table')
+                self.fabric.until(lambda found=line + r'.* \w+ 0\b': re.search(found, self.ok('vi_stat', '--all').stdout),
+                                  'a counter of 0')
         finally:
             for p in (client, server):
                 p.kill()

@@ -96,9 +96,19 @@ struct tokened {
 	uint64_t token;
 };
 
+/* Answers a tool that asks for the counters of a NIC which is being opened: they are 0.  0 or -errno. */
+static int count_nothing(struct cl_agent *agent, const struct w_count *asked)
+{
+	struct w_counted m = { .token = asked->token, .client = asked->client };
+
+	w_ctl_init(&m, W_COUNTED, sizeof(m));
+	return w_ctl_send(agent->sock, &m, NULL, 0);
+}
+
 /*
  * Sends `msg`, whose token is agent->next_token, and waits for the message of type `answer` with that token, which
- * goes to *buf, of W_CTL_MAX bytes; drops any other.  Returns 0, -ETIMEDOUT, -EPIPE (the agent is gone) or -errno.
+ * goes to *buf, of W_CTL_MAX bytes; answers W_COUNT, and drops any other.  Returns 0, -ETIMEDOUT, -EPIPE (the agent is
+ * gone) or -errno.
  */
 static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type answer, void *buf)
 {
@@ -115,6 +125,8 @@ static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type ans
 			close(fds[--n]);
 		if (rc == (int)answer && got->token == agent->next_token)
 			return 0;
+		if (rc == W_COUNT)
+			rc = count_nothing(agent, buf);
 		if (rc >= 0 && u_time_left(deadline) == 0)
 			rc = -ETIMEDOUT;
 	}

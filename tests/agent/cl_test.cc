@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -465,6 +466,44 @@ TEST_F(ClientLib, AgentThatHangsUpBeforeItHasAnswered)
 
 	ASSERT_EQ(cl_open("host1", W_KIND_TOOL, &a, error), 0) << error;
 	EXPECT_EQ(a.welcome.host_id, 1u);
+	cl_close(&a);
+}
+
+// A tool asks for the counters of a NIC while its name is looked up.
+TEST_F(ClientLib, CountersOfANicThatIsBeingOpened)
+{
+	cl_agent a;
+	w_name found;
+	w_counted counted = {};
+	Imposter agent(name, geteuid(), [&](int client) {
+		alignas(8) char message[W_CTL_MAX];
+		w_welcome welcome = {};
+		welcome.host_count = 1;
+		welcome.slots = 64;
+		welcome.payload_bytes = 256 << 10;
+		w_count count = {};
+		EXPECT_GT(recv(client, message, sizeof(message), 0), 0);
+		w_ctl_init(&welcome, W_WELCOME, sizeof(welcome));
+		w_ctl_send(client, &welcome, nullptr, 0);
+		EXPECT_GT(recv(client, message, sizeof(message), 0), 0);
+		count.token = 77;
+		count.client = 5;
+		w_ctl_init(&count, W_COUNT, sizeof(count));
+		w_ctl_send(client, &count, nullptr, 0);
+		EXPECT_EQ(recv(client, &counted, sizeof(counted), 0),
+			  static_cast<ssize_t>(sizeof(counted)));
+		auto *named = reinterpret_cast<w_name *>(message);
+		w_ctl_init(named, W_NAMED, sizeof(*named));
+		w_ctl_send(client, named, nullptr, 0);
+	});
+
+	ASSERT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_TOOL, &a, error), 0) << error;
+	EXPECT_EQ(cl_name(&a, "nic0", 0, &found), 0);
+	EXPECT_EQ(counted.hdr.type, W_COUNTED);
+	EXPECT_EQ(counted.token, 77u);
+	EXPECT_EQ(counted.client, 5u);
+	EXPECT_EQ(std::count(std::begin(counted.counters), std::end(counted.counters), 0u),
+		  W_COUNTERS);
 	cl_close(&a);
 }
 

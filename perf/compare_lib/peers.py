@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the other libraries."""
+"""Runs the other libraries: Debian's, and the newest that PyPI has, which scripts/setup --peers brings."""
 import os
-import re
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 from . import tools
+
+
+def wheel(bench, name):
+    """The folder of a wheel, of the version that scripts/setup brought last, or None."""
+    return max(bench.wheels.glob(f"{name}-[0-9]*"), key=lambda f: f.stat().st_mtime, default=None)
 
 
 # ---- servers of peers ----
@@ -65,16 +69,21 @@ def with_server(bench, server, client, port, env):
 class Ucx:
     """One of the UCX that are measured."""
     name: str               # among the peers
-    given: bool             # the one of --ucx, else the one in PATH
+    newer: bool             # that of --ucx or of a wheel, else the one in PATH
     transports: str = "posix,self"
 
+    def folder(self, bench):
+        """None: there is none."""
+        brought = None if bench.ucx else wheel(bench, "libucx-cu12")
+        return bench.ucx or (next(brought.glob("lib/python3*/site-packages/libucx"), None) if brought else None)
+
     def program(self, bench, name):
-        return str(bench.ucx / "bin" / name) if self.given else name
+        return str(self.folder(bench) / "bin" / name) if self.newer else name
 
     def environment(self, bench):
         env = {"UCX_TLS": self.transports, "UCX_LOG_LEVEL": "error"}
-        if self.given:
-            folders = {str(p.parent) for p in bench.ucx.glob("lib*/**/libucp.so*")}
+        if self.newer:
+            folders = {str(p.parent) for p in self.folder(bench).glob("lib*/**/libucp.so*")}
             env["LD_LIBRARY_PATH"] = ":".join(sorted(folders))
         return env
 
@@ -137,29 +146,24 @@ def ucx_step(ucx, *wanted, times=1):
     return step
 
 
-# ---- MPI ----
+# ---- the programs of perf/peers ----
 
-MPI = {
-    "openmpi": ("mpicc.openmpi", ["mpirun.openmpi", "-np", "2", "--bind-to", "none",
-                                  "--oversubscribe"],
-                {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                 "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader"}),
-    "mpich": ("mpicc.mpich", ["mpirun.mpich", "-np", "2", "-bind-to", "none"],
-              {"UCX_TLS": "posix,self", "UCX_LOG_LEVEL": "error"}),
-}
+SOURCES = tools.ROOT / "perf/peers"
 
 
-def build_mpi(bench, name):
-    """The program for one MPI library, built once."""
-    source, program = tools.ROOT / "perf/mpi/mpi_pair.c", bench.build / f"perf/mpi_pair.{name}"
+def compiled(bench, source, name, compiler, *options):
+    """The program of a library, compiled when it or its compiler is newer."""
+    sources, program = [SOURCES / source, SOURCES / "pair.c"], bench.build / f"perf/{name}"
     if not os.access(program.parent, os.W_OK):
         program = bench.scratch / program.name
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        bench.run([MPI[name][0], "-O2", "-D_GNU_SOURCE", "-o", str(program), str(source)])
+    made_of = [*sources, SOURCES / "pair.h", *([compiler] if os.path.isabs(compiler) else [])]
+    if not program.exists() or program.stat().st_mtime < max(os.stat(f).st_mtime for f in made_of):
+        bench.run([compiler, "-O2", "-D_GNU_SOURCE", "-o", str(program), *map(str, sources), *options])
     return str(program)
 
 
-def mpi_values(text, name):
+def pair_values(text, name):
+    """What a program of perf/peers printed."""
     values = {}
     for line in text.splitlines():
         fields = line.split()
@@ -174,62 +178,111 @@ def mpi_values(text, name):
     return values
 
 
-def mpi_step(name, sizes, batch_ms=0.25):
-    _, launch, env = MPI[name]
+@dataclass(frozen=True)
+class Mpi:
+    """One of the MPI libraries that are measured."""
+    name: str        # among the peers
+    compiler: str
+    launcher: str
+    options: tuple
+    env: dict = field(hash=False)
+    wheel: str = None  # that has the programs, which are Debian's else
 
+    def program(self, bench, name):
+        """None: there is none."""
+        if self.wheel is None:
+            return shutil.which(name) or (name if bench.dry else None)
+        folder = wheel(bench, self.wheel)
+        return str(folder / "bin" / name) if folder else None
+
+
+ROOT_MAY = {f"{what}_ALLOW_RUN_AS_ROOT{more}": "1" for what in ("OMPI", "PRTE") for more in ("", "_CONFIRM")}
+OPENMPI_OPTIONS = ("-np", "2", "--bind-to", "none", "--oversubscribe")
+OPENMPI = Mpi("openmpi", "mpicc.openmpi", "mpirun.openmpi", OPENMPI_OPTIONS,
+              {**ROOT_MAY, "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader"})
+NEWER_OPENMPI = Mpi("newer_openmpi", "mpicc", "mpirun", OPENMPI_OPTIONS,
+                    {**ROOT_MAY, "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm"}, "openmpi")
+MPICH = Mpi("mpich", "mpicc.mpich", "mpirun.mpich", ("-np", "2", "-bind-to", "none"),
+            {"UCX_TLS": "posix,self", "UCX_LOG_LEVEL": "error"})
+NEWER_MPICH = Mpi("newer_mpich", "mpicc", "mpirun", ("-np", "2", "-bind-to", "none"), {}, "mpich")
+
+
+def mpi_program(bench, mpi):
+    return compiled(bench, "mpi_pair.c", f"mpi_pair.{mpi.name}", mpi.program(bench, mpi.compiler))
+
+
+def mpi_step(mpi, sizes, batch_ms=0.25):
     def step(bench):
-        program = build_mpi(bench, name)
+        command = [mpi.program(bench, mpi.launcher), *mpi.options, mpi_program(bench, mpi), *map(str, bench.pin)]
         # Removing the directory removes the files that Open MPI leaves there when it is killed.
         with tempfile.TemporaryDirectory(prefix="compare-", dir=tools.SHM) as shared:
-            out = bench.run([*launch, program, str(bench.pin[0]), str(bench.pin[1]),
-                             str(batch_ms), *map(str, sizes)],
-                            {**env, "OMPI_MCA_btl_vader_backing_directory": shared})
-        return mpi_values(out, name)
+            out = bench.run([*command, str(batch_ms), *map(str, sizes)],
+                            {**mpi.env, "OMPI_MCA_btl_vader_backing_directory": shared,
+                             "OMPI_MCA_btl_sm_backing_directory": shared})
+        return pair_values(out, mpi.name)
     return step
 
 
 # ---- libfabric ----
 
-def libfabric_values(text):
-    """fi_pingpong prints microseconds per transfer as the seventh column, bytes as the first."""
-    values = {}
-    for line in text.splitlines():
-        fields = line.split()
-        if len(fields) == 8 and re.fullmatch(r"\d+[kKmM]?", fields[0]):
-            number = int(re.match(r"\d+", fields[0])[0])
-            size = number * {"k": 1024, "m": 1048576}.get(fields[0][-1].lower(), 1)
-            values[f"libfabric.lat.{size}"] = float(fields[6]) * 1e3
-    return values
+HEADER = Path("/usr/include/rdma/fi_tagged.h")
 
 
-def libfabric_step(sizes):
+@dataclass(frozen=True)
+class Libfabric:
+    """One of the libfabric that are measured, by its provider shm."""
+    name: str
+    wheel: str = None  # that brings it along
+
+    def library(self, bench):
+        """Options of the linker, or None: there is none."""
+        if self.wheel is None:
+            return ["-lfabric"]
+        folder = wheel(bench, self.wheel)
+        found = sorted(folder.glob("lib/*/libfabric.so.1")) if folder else []
+        return [str(found[0]), f"-Wl,-rpath,{found[0].parent}"] if found else None
+
+
+LIBFABRIC = Libfabric("libfabric")
+NEWER_LIBFABRIC = Libfabric("newer_libfabric", "openmpi")
+
+
+def libfabric_program(bench, fabric):
+    return compiled(bench, "fi_pair.c", f"fi_pair.{fabric.name}", "gcc", *fabric.library(bench))
+
+
+def libfabric_step(fabric, sizes, batch_ms=0.25):
     def step(bench):
-        values = {}
-        for size in sizes:
-            port = free_port()
-            common = ["-p", "shm", "-e", "rdm", "-S", str(size), "-I", "2000"]
-            out = with_server(bench, ["fi_pingpong", *common, "-B", str(port)],
-                              ["fi_pingpong", *common, "-P", str(port), "127.0.0.1"], port, {})
-            values.update(libfabric_values(out))
-        return values
+        out = bench.run([libfabric_program(bench, fabric), *map(str, bench.pin), str(batch_ms), *map(str, sizes)])
+        return pair_values(out, fabric.name)
     return step
 
 
 # ---- what is there ----
 
-NEEDS = {"ucx": ["ucx_perftest"], "openmpi": ["mpicc.openmpi", "mpirun.openmpi"],
-         "mpich": ["mpicc.mpich", "mpirun.mpich"], "libfabric": ["fi_pingpong"]}
-OPTIONAL = (NEWER_UCX.name, NEWER_UCX_CMA.name)
+MPIS = {mpi.name: mpi for mpi in (OPENMPI, NEWER_OPENMPI, MPICH, NEWER_MPICH)}
+LIBFABRICS = {fabric.name: fabric for fabric in (LIBFABRIC, NEWER_LIBFABRIC)}
+NEWEST = (NEWER_UCX.name, NEWER_OPENMPI.name, NEWER_MPICH.name, NEWER_LIBFABRIC.name)
+OPTIONAL = (*NEWEST, NEWER_UCX_CMA.name)
+SETUP = "scripts/setup --peers"
+
+
+def lacks(bench, name):
+    """What of a peer is not here, or None."""
+    if name in (NEWER_UCX.name, NEWER_UCX_CMA.name):
+        return None if NEWER_UCX.folder(bench) else "newer UCX, nor does --ucx name one"
+    if name in MPIS:
+        mpi = MPIS[name]
+        return next((p for p in (mpi.compiler, mpi.launcher) if not mpi.program(bench, p)), None)
+    if name in LIBFABRICS:
+        return str(HEADER) if not HEADER.exists() else None if LIBFABRICS[name].library(bench) else "libfabric of a wheel"
+    return None if shutil.which("ucx_perftest") else "ucx_perftest"
 
 
 def present(bench, name):
     """None, or a text about what is missing."""
-    if name in OPTIONAL:
-        return None if bench.ucx else "a newer UCX is skipped: --ucx names none"
-    gone = [p for p in NEEDS.get(name, []) if not shutil.which(p)]
-    if not gone:
-        return None
-    return f"{name} is skipped: no {gone[0]} here; scripts/setup --peers installs it"
+    lack = lacks(bench, name)
+    return f"{name} is skipped: no {lack} here; {SETUP} installs it" if lack else None
 
 
 def ucx_version(bench, ucx):
@@ -237,14 +290,22 @@ def ucx_version(bench, ucx):
                              {**bench.env, **ucx.environment(bench)})
 
 
+def pair_version(bench, name):
+    """That of the library of a program of perf/peers."""
+    if lacks(bench, name):
+        return None
+    try:
+        program = mpi_program(bench, MPIS[name]) if name in MPIS else libfabric_program(bench, LIBFABRICS[name])
+    except tools.Failed:
+        return None  # the steps have told why
+    return tools.first_match([program, "--version"], r"(\d+\.\d+\.\d+)", bench.env)
+
+
 def versions(bench):
-    root_ok = {**bench.env, **MPI["openmpi"][2]}
     found = {
         "viaduct": tools.first_match([bench.tool("perf/vi_lat"), "--version"], r"(\d+\.\d+\.\d+)"),
         "ucx": ucx_version(bench, UCX),
-        "newer_ucx": ucx_version(bench, NEWER_UCX) if bench.ucx else None,
-        "openmpi": tools.first_match(["mpirun.openmpi", "--version"], r"(\d+\.\d+\.\d+)", root_ok),
-        "mpich": tools.first_match(["mpirun.mpich", "--version"], r"Version:\s*(\S+)"),
-        "libfabric": tools.first_match(["fi_info", "--version"], r"libfabric: (\S+)"),
+        "newer_ucx": ucx_version(bench, NEWER_UCX) if NEWER_UCX.folder(bench) else None,
+        **{name: pair_version(bench, name) for name in (*MPIS, *LIBFABRICS)},
     }
     return {k: v for k, v in found.items() if v}

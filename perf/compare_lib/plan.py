@@ -4,7 +4,7 @@
 A need is a peer, an option of a tool that older builds lack, as "vi_lat --adopt", or FULL.
 """
 from . import peers, tools
-from .peers import NEWER_UCX, NEWER_UCX_CMA, UCX
+from .peers import LIBFABRICS, MPIS, NEWER_UCX, NEWER_UCX_CMA, UCX
 
 LATENCY_SIZES = [4, 8, 64, 1024, 4096]
 CURVE_SIZES = [4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576]
@@ -40,7 +40,8 @@ def latency_plan():
         ("unreliable", None, lat("ours.unreliable.{}", [4], SPIN, "--level", "unreliable")),
         ("latency", None, lat("ours.lat.{}", LATENCY_SIZES, SPIN)),
         ("UCX latency", "ucx", peers.ucx_step(UCX, *ucx)),
-        ("newer UCX latency", "newer_ucx", peers.ucx_step(NEWER_UCX, *ucx)),
+        ("newer UCX latency", "newer_ucx", peers.ucx_step(NEWER_UCX, *ucx, *each("lat", LARGE))),
+        ("latency, large", None, lat("ours.lat.{}", LARGE, SPIN, batch=5)),
         ("self", None, lat("self.lat.{}", LATENCY_SIZES, SPIN, hosts="host0,host0")),
         ("RDMA read", None, lat("ours.read.{}", [8], SPIN, "--op", "read")),
         ("RDMA write", None, lat("ours.write.{}", [8], SPIN, "--op", "write", "--window-memory",
@@ -88,7 +89,9 @@ def copy_plan(mpi_sizes):
         ("raw put", None, tools.raw_step("put", LARGE[:1])),
         ("newer UCX, one copy", "newer_ucx_cma",
          peers.ucx_step(NEWER_UCX_CMA, *each("lat", LARGE[:1]))),
-        ("Open MPI", "openmpi", peers.mpi_step("openmpi", mpi_sizes)),
+        ("Open MPI", "openmpi", peers.mpi_step(MPIS["openmpi"], mpi_sizes)),
+        *[(name, name, peers.mpi_step(MPIS[name], mpi_sizes)) for name in ("newer_openmpi", "newer_mpich")],
+        ("newer libfabric", "newer_libfabric", peers.libfabric_step(LIBFABRICS["newer_libfabric"], mpi_sizes)),
     ]
 
 
@@ -127,31 +130,31 @@ def core_plan(mpi_sizes):
 
 def quick_plan():
     return core_plan(QUICK_SIZES) + [
-        ("MPICH", "mpich", peers.mpi_step("mpich", QUICK_SIZES)),
-        ("libfabric", "libfabric", peers.libfabric_step([4])),
+        ("MPICH", "mpich", peers.mpi_step(MPIS["mpich"], QUICK_SIZES)),
+        ("libfabric", "libfabric", peers.libfabric_step(LIBFABRICS["libfabric"], QUICK_SIZES)),
         ("sockets", None, tools.raw_step("unix,tcp", [4], 15, 0.5)),
     ]
 
 
 def full_plan():
     """The rows, and the sizes of the curves that they lack."""
-    lat, sizes = tools.latency_step, [s for s in CURVE_SIZES if s not in LATENCY_SIZES]
+    lat, sizes = tools.latency_step, [s for s in CURVE_SIZES if s not in (*LATENCY_SIZES, *LARGE)]
     large, small = [s for s in sizes if s > tools.SMALL], [s for s in sizes if s <= tools.SMALL]
     streams = [s for s in CURVE_SIZES if s not in LARGE]
     return core_plan(CURVE_SIZES) + [
         ("latency by size", None, lat("ours.lat.{}", small, SPIN)),
-        ("latency, large", None, lat("ours.lat.{}", large, SPIN, batch=5)),
-        ("UCX latency by size", "ucx", peers.ucx_step(UCX, *each("lat", sizes))),
+        ("latency by size, large", None, lat("ours.lat.{}", large, SPIN, batch=5)),
+        ("UCX latency by size", "ucx", peers.ucx_step(UCX, *each("lat", (*sizes, *LARGE)))),
         ("newer UCX latency by size", "newer_ucx", peers.ucx_step(NEWER_UCX, *each("lat", sizes))),
         ("self by size", None, lat("self.lat.{}", small, SPIN)),
-        ("self, large", None, lat("self.lat.{}", large, SPIN, batch=5)),
-        ("raw latency by size", None, tools.raw_step("pingpong", sizes)),
+        ("self, large", None, lat("self.lat.{}", [*large, *LARGE], SPIN, batch=5)),
+        ("raw latency by size", None, tools.raw_step("pingpong", [*sizes, *LARGE])),
         ("bandwidth by size", None, tools.stream_step("ours.bw.{}", "vi_bw", streams)),
         ("UCX bandwidth by size", "ucx", peers.ucx_step(UCX, *each("bw", streams), times=3)),
         ("newer UCX bandwidth by size", "newer_ucx",
          peers.ucx_step(NEWER_UCX, *each("bw", streams), times=3)),
         ("raw bandwidth by size", None, tools.raw_step("chunk", streams, 7, 0.5)),
-        ("MPICH", "mpich", peers.mpi_step("mpich", CURVE_SIZES)),
-        ("libfabric", "libfabric", peers.libfabric_step([4, 64, 1024, 4096, 65536, 1048576])),
+        ("MPICH", "mpich", peers.mpi_step(MPIS["mpich"], CURVE_SIZES)),
+        ("libfabric", "libfabric", peers.libfabric_step(LIBFABRICS["libfabric"], CURVE_SIZES)),
         ("sockets", None, tools.raw_step("unix,tcp", CURVE_SIZES, 15, 0.5)),
     ]

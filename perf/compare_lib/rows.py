@@ -5,6 +5,7 @@ from statistics import median
 
 from . import stats
 from .classes import FAR, NEAR
+from .peers import NEWEST
 from .stats import quotient
 
 LOWER, HIGHER = "lower", "higher"
@@ -73,7 +74,8 @@ class Row:
 
 # Values are in ns, messages/s and bytes/s.
 SCALES = {"ns": 1.0, "us": 1e3, "M/s": 1e6, "MB/s": 1e6}
-PEERS = ("ucx", "newer_ucx", "openmpi", "mpich")
+PEERS = ("ucx", "newer_ucx", "openmpi", "newer_openmpi", "mpich", "newer_mpich", "libfabric", "newer_libfabric")
+TAGGED = ("ucx", "newer_ucx")
 
 
 def peers(kind, size, names=PEERS):
@@ -86,7 +88,7 @@ def both(near, far):
 
 def latency_rows():
     far_must, far_goal = 0.96, 0.88
-    small = peers("lat", 4, PEERS + ("libfabric", "unix", "tcp"))
+    small = peers("lat", 4, PEERS + ("unix", "tcp"))
     yield Row("4 B send/recv, half round trip over R", "ns", "ours.lat.4", R, peers=small,
               floor="raw.slot", must=both(1.12, far_must), goal=both(1.05, far_goal))
     yield Row("4 B send/recv, half round trip over newer UCX tag", "ns", "ours.lat.4", R,
@@ -115,7 +117,17 @@ def stream_rows():
                   peers=peers("bw", size))
     yield Row("1 MiB RDMA write to window memory over local memcpy", "MB/s", "ours.put.1048576",
               "raw.memcpy.1048576", must=0.93, goal=0.99, better=HIGHER,
-              peers=peers("put", 1048576, PEERS[:2]))
+              peers=peers("put", 1048576, TAGGED))
+
+
+def newest_rows():
+    """Ahead of the fastest of today's releases, with each of which a row is compared."""
+    for size, name in ((4, "4 B"), (64, "64 B"), (1024, "1 KiB"), (4096, "4 KiB"), (65536, "64 KiB"), (1048576, "1 MiB")):
+        yield Row(f"{name} half round trip over the fastest of today's peers", "ns", f"ours.lat.{size}", f"raw.pingpong.{size}",
+                  against=NEWEST, must=1.0, goal=0.8, peers=peers("lat", size, NEWEST))
+    for size, name in ((65536, "64 KiB"), (1048576, "1 MiB")):
+        yield Row(f"{name} send/recv bandwidth over the fastest of today's peers", "MB/s", f"ours.bw.{size}", f"raw.chunk.{size}",
+                  against=NEWEST, must=1.0, goal=1.25, better=HIGHER, peers=peers("bw", size, NEWEST))
 
 
 def one_copy_rows():
@@ -134,7 +146,7 @@ def one_copy_rows():
 
 def one_sided_rows():
     yield Row("8 B RDMA write to window memory, seen by a poller, over R", "ns", "ours.write.8", R,
-              must=1.2, goal=1.0, peers=peers("putlat", 8, PEERS[:2]))
+              must=1.2, goal=1.0, peers=peers("putlat", 8, TAGGED))
     yield Row("time inside VipPostSend, 4 B, nobody asleep", "ns", "ours.post.4",
               "raw.fifo_ns.4", against=("itself",), must=24.0, goal=15.0)
     yield Row("8 B RDMA read over two send/recv half round trips", "ns", "ours.read.8",
@@ -170,5 +182,5 @@ def own_rows():
 
 
 def all_rows():
-    return [*latency_rows(), *stream_rows(), *one_copy_rows(), *one_sided_rows(), *waiting_rows(),
+    return [*latency_rows(), *stream_rows(), *newest_rows(), *one_copy_rows(), *one_sided_rows(), *waiting_rows(),
             *own_rows()]

@@ -55,6 +55,7 @@ class Bench:
     dry: bool = False
     deadline: float = float("inf")  # of the whole comparison, by the monotonic clock
     ucx: Path = None  # where a newer UCX is installed
+    wheels: Path = ROOT / ".cache/peers"  # where scripts/setup --peers puts them
     quick: bool = False
 
     def tool(self, name):

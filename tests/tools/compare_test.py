@@ -364,16 +364,46 @@ class Outputs(unittest.TestCase):
         self.assertNotIn('LD_LIBRARY_PATH', peers.UCX.environment(bench))
         self.assertIn('--ucx', peers.present(Bench(), 'newer_ucx'))
 
-    def test_mpi(self):
-        values = peers.mpi_values('lat 4 250.5\nrate 4 50.0\nnoise\nlat 64 x y\n', 'mpich')
-        self.assertEqual(values, {'mpich.lat.4': 250.5, 'mpich.rate.4': 2e7, 'mpich.bw.4': 8e7})
+    def test_wheels_are_those_that_setup_brought_last(self):
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
+            bench = tools.Bench(Path('/nowhere'), (0, 1), folder, wheels=folder / 'peers')
+            for name in peers.NEWEST:
+                self.assertIn('scripts/setup --peers', peers.present(bench, name))
+            for number, name in enumerate(('openmpi-5.0.9', 'openmpi-5.0.11', 'mpich-5.0.2')):
+                home = folder / 'peers' / name
+                for file in ('bin/mpicc', f'lib/{name[:-6]}/libfabric.so.1'):
+                    (home / file).parent.mkdir(parents=True, exist_ok=True)
+                    (home / file).touch()
+                os.utime(home, (number, number))
+            ucx = folder / 'peers/libucx-cu12-1.22.0/lib/python3.11/site-packages/libucx'
+            ucx.mkdir(parents=True)
+            self.assertEqual(peers.NEWER_UCX.program(bench, 'ucx_perftest'), f'{ucx}/bin/ucx_perftest')
+            self.assertEqual(peers.NEWER_OPENMPI.program(bench, 'mpicc'), f'{folder}/peers/openmpi-5.0.11/bin/mpicc')
+            self.assertEqual(peers.NEWER_MPICH.program(bench, 'mpirun'), f'{folder}/peers/mpich-5.0.2/bin/mpirun')
+            self.assertIn(f'{folder}/peers/openmpi-5.0.11/', peers.NEWER_LIBFABRIC.library(bench)[0])
+            self.assertEqual(peers.LIBFABRIC.library(bench), ['-lfabric'])
 
-    def test_libfabric(self):
-        text = ('bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n'
-                '4       1k      =1k      7.8k        0.00s      5.34       0.75       1.34\n'
-                '64k     1k      =1k      7.8k        0.00s      5.34       5.50       1.34\n')
-        self.assertEqual(peers.libfabric_values(text),
-                         {'libfabric.lat.4': 750.0, 'libfabric.lat.65536': 5500.0})
+    def test_programs_of_libraries_are_compiled_when_needed(self):
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
+            compiler = folder / 'cc'
+            compiler.write_text('#!/bin/sh\necho "$@" >>"$(dirname "$0")/calls"\n'
+                                'while [ "$1" != -o ]; do shift; done\n: >"$2"\n', encoding='ascii')
+            compiler.chmod(0o755)
+            bench = tools.Bench(folder, (0, 1), folder, env=dict(os.environ))
+            (folder / 'perf').mkdir()
+            for _ in range(2):
+                self.assertEqual(peers.compiled(bench, 'mpi_pair.c', 'made', str(compiler), '-lx'), f'{folder}/perf/made')
+            calls, = (folder / 'calls').read_text(encoding='ascii').splitlines()
+            self.assertRegex(calls, r'/mpi_pair\.c \S+/pair\.c -lx$')
+            os.utime(folder / 'perf/made', (0, 0))
+            peers.compiled(bench, 'mpi_pair.c', 'made', str(compiler))
+            self.assertEqual(len((folder / 'calls').read_text(encoding='ascii').splitlines()), 2)
+
+    def test_programs_of_libraries(self):
+        values = peers.pair_values('lat 4 250.5\nrate 4 50.0\nnoise\nlat 64 x y\n', 'mpich')
+        self.assertEqual(values, {'mpich.lat.4': 250.5, 'mpich.rate.4': 2e7, 'mpich.bw.4': 8e7})
 
     def test_the_best_geometry_is_the_limit(self):
         one = {'test': 'chunk', 'variant': 'two copies in chunks', 'size_bytes': 65536}
@@ -398,7 +428,7 @@ class Bench:
     """Takes the place of the bench where the program only passes it on."""
     build, pin, deadline, dry = Path('/nowhere'), (0, 1), float('inf'), False
     env = {}
-    ucx, quick = None, False
+    ucx, wheels, quick = None, Path('/nowhere'), False
 
     @staticmethod
     def tool(name):
@@ -483,15 +513,19 @@ class Setup(unittest.TestCase):
     def test_it_is_for_the_peers_alone(self):
         out = self.said('--dry-run')
         self.assertEqual((out.returncode, out.stderr), (0, ''))
-        self.assertEqual(out.stdout.partition(':')[2].split()[3:],
-                         ['ucx-utils', 'openmpi-bin', 'libopenmpi-dev', 'mpich', 'libmpich-dev',
-                          'libfabric-bin'])
+        packages, *wheels = out.stdout.splitlines()
+        self.assertEqual(packages.partition(':')[2].split()[3:],
+                         ['ucx-utils', 'openmpi-bin', 'libopenmpi-dev', 'mpich', 'libmpich-dev', 'pkg-config',
+                          'libfabric-dev', 'gcc', 'python3-venv'])
+        for line in wheels:  # none where they have been brought
+            self.assertRegex(line, r'^setup: missing: \S+==\S+ of PyPI; it would be put into /\S+$')
 
     def test_it_looks_for_what_is_run(self):
         text = (ROOT / 'scripts/setup').read_text(encoding='utf-8')
-        for programs in peers.NEEDS.values():
-            for program in programs:
+        for mpi in peers.MPIS.values():
+            for program in (mpi.compiler, mpi.launcher) if mpi.wheel is None else ():
                 self.assertIn(f'have {program}\n', text)
+            self.assertTrue(mpi.wheel is None or f'{mpi.wheel}==' in text, mpi.name)
 
     def test_other_sets_are_refused(self):
         for other in ('--all', '--arm64'):

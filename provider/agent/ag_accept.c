@@ -105,6 +105,17 @@ int ag_accept_open(struct ag_agent *a)
 	return ag_loop_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
 }
 
+void ag_accept_begin(struct ag_agent *a)
+{
+	int lower = fcntl(a->spare_fd, F_DUPFD_CLOEXEC, 0);
+
+	if (lower < 0)
+		return;
+	close(lower < a->spare_fd ? a->spare_fd : lower);
+	if (lower < a->spare_fd)
+		a->spare_fd = lower;
+}
+
 void ag_accept_close(struct ag_agent *a)
 {
 	if (a->listen_sock < 0)

@@ -30,6 +30,12 @@ void ag_accept_close(struct ag_agent *a);
  */
 void ag_accept(struct ag_agent *a);
 
+/*
+ * Moves the spare descriptor to the lowest number there is, as it begins to run: a limit of descriptors that is lowered
+ * later leaves the agent the use of it.
+ */
+void ag_accept_begin(struct ag_agent *a);
+
 /* Watches the socket again, when it is time, after accepting had stopped.  Returns the next deadline, or U_NEVER. */
 int64_t ag_accept_timer(struct ag_agent *a, int64_t now);
 

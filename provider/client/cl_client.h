@@ -117,10 +117,11 @@ int cl_agent_path(char *path, size_t size);
 int cl_spawn(const char *path, const char *const *args, char *error);
 
 /*
- * One request, one answer, five seconds at most, or agent->patience_ms; for W_KIND_TOOL connections.  They return 0,
- * -ENOENT (unknown, or past the last), -ETIMEDOUT (later requests on the connection then fail at once), -EPIPE,
- * -EPROTO or another -errno; `out` is set only with 0.  cl_name(): `index` 0, or W_NAME_DEVICE for the name of a
- * device.  cl_route(): 0 also for a host that cannot be reached, or that there is not; then `out->reachable` is 0.
+ * One request, one answer, five seconds at most, or agent->patience_ms; of tools, and of a process that opens a NIC,
+ * which answers W_COUNT meanwhile.  They return 0, -ENOENT (unknown, or past the last), -ETIMEDOUT (later requests on
+ * the connection then fail at once), -EPIPE, -EPROTO or another -errno; `out` is set only with 0.  cl_name(): `index`
+ * 0, or W_NAME_DEVICE for the name of a device.  cl_route(): 0 also for a host that cannot be reached, or that there
+ * is not; then `out->reachable` is 0.
  */
 int cl_name(struct cl_agent *agent, const char *name, uint32_t index, struct w_name *out);
 int cl_addr_name(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_name *out);

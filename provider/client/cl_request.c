@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Synchronous requests to an agent, for tools. */
+/* Synchronous requests to an agent: of tools, and to find a host while a NIC is opened. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,13 +96,13 @@ struct tokened {
 	uint64_t token;
 };
 
-/* Answers a tool that asks for the counters of a NIC which is being opened: they are 0.  0 or -errno. */
-static int count_nothing(struct cl_agent *agent, const struct w_count *asked)
+/* Answers a tool that asks for the counters of a NIC which is being opened, unless that would wait: they are 0. */
+static void count_nothing(struct cl_agent *agent, const struct w_count *asked)
 {
 	struct w_counted m = { .token = asked->token, .client = asked->client };
 
 	w_ctl_init(&m, W_COUNTED, sizeof(m));
-	return w_ctl_send(agent->sock, &m, NULL, 0);
+	w_ctl_try(agent->sock, &m); /* the next message tells whether the agent is gone */
 }
 
 /*
@@ -126,7 +126,7 @@ static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type ans
 		if (rc == (int)answer && got->token == agent->next_token)
 			return 0;
 		if (rc == W_COUNT)
-			rc = count_nothing(agent, buf);
+			count_nothing(agent, buf);
 		if (rc >= 0 && u_time_left(deadline) == 0)
 			rc = -ETIMEDOUT;
 	}

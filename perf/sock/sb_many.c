@@ -82,7 +82,8 @@ static void serve_set(struct server *server, const struct sb_order *order)
 				more = false;
 		}
 		if (server->count == order->count && server->listener >= 0) {
-			epoll_ctl(server->set, EPOLL_CTL_DEL, server->listener, NULL);
+			if (epoll_ctl(server->set, EPOLL_CTL_DEL, server->listener, NULL) != 0)
+				sb_fail("epoll_ctl");
 			server->listener = -1;
 		}
 	}
@@ -97,8 +98,8 @@ void sb_serve_many(int listener, int orders, const struct sb_order *order)
 
 	if (server.set < 0)
 		sb_fail("epoll_create1");
-	if (order->count > SB_MAX_CONNECTIONS)
-		sb_refuse("an order for too many connections");
+	if (order->count == 0 || order->count > SB_MAX_CONNECTIONS)
+		sb_refuse("an order for no or too many connections");
 	server.fds = sb_memory(order->count * sizeof(*server.fds));
 	server.room = sb_memory(ROOM);
 	watch(server.set, orders);
@@ -115,7 +116,7 @@ void sb_serve_many(int listener, int orders, const struct sb_order *order)
 /* ---- the client ---- */
 
 #define SETTLE 2 /* seconds */
-#define WARM 16	 /* exchanges on each connection, so that it is what it becomes by use */
+#define WARM 16	 /* further exchanges on each connection, so that it is what it becomes by use */
 
 struct many {
 	const struct sb_options *options;
@@ -134,6 +135,7 @@ static void open_many(struct many *many, const struct sb_options *options, int o
 	sb_order(orders, SB_MANY, options->polled, 0, (uint64_t)options->connections);
 	for (i = 0; i < options->connections; i++) {
 		many->fds[i] = sb_connect(options->connect);
+		/* At once: the other end waits 2 s at most for the answer to a promotion. */
 		sb_exchange(many->fds[i], many->buffer, SB_SMALL, options->polled);
 	}
 	for (k = 0; k < WARM; k++) {

@@ -19,15 +19,18 @@ def missing():
     """Why none can be started here, or None."""
     if find() is None:
         return "sshd is not installed"
-    if not has_its_folder() and subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+    if not has_its_folder() and (shutil.which("unshare") is None or subprocess.run(
+            private_run("true"), capture_output=True, check=False).returncode):
         return "there is no /run/sshd, which sshd needs as root, and no mount can be made for it"
     return None
+
+
+def private_run(words):
+    """That command with a /run that only it sees."""
+    return ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o mode=755 none /run && mkdir -m 755 /run/sshd && exec {words}"]
 
 
 def command(*words):
     """sshd with these arguments; without its folder, with one that only this sshd sees."""
     words = [find(), *map(str, words)]
-    if has_its_folder():
-        return words
-    return ["unshare", "--mount", "sh", "-c",
-            f"mount -t tmpfs -o mode=755 none /run && mkdir -m 755 /run/sshd && exec {shlex.join(words)}"]
+    return words if has_its_folder() else private_run(shlex.join(words))

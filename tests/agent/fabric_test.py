@@ -13,6 +13,10 @@ import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
+PATIENCE = limit(60)
 TOOL, AGENT = map(os.path.abspath, sys.argv[1:3])
 NAME = f"vf{os.getpid()}"
 
@@ -23,7 +27,7 @@ def environment(agent=AGENT):
 
 
 def run(*args, code=0, **variables):
-    done = subprocess.run([TOOL, *args], env={**environment(), **variables}, capture_output=True, text=True, timeout=60,
+    done = subprocess.run([TOOL, *args], env={**environment(), **variables}, capture_output=True, text=True, timeout=PATIENCE,
                           check=False)
     assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
     return done.stdout if code == 0 else done.stderr
@@ -31,7 +35,7 @@ def run(*args, code=0, **variables):
 
 def ask_status():
     return subprocess.run([TOOL, "status", "--json"], env=dict(os.environ, VIADUCT_FABRIC=NAME), capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=PATIENCE, check=False)
 
 
 def status(code=0):
@@ -42,7 +46,7 @@ def status(code=0):
 
 def awaited_status():
     """Its status when all links are up, which takes a moment."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         done = ask_status()
         if done.returncode == 0:
@@ -79,7 +83,7 @@ def kill_agent(host):
     pid = agent_pid(host)
     ended = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
-    select.select([ended], [], [], 20)
+    select.select([ended], [], [], PATIENCE)
     os.close(ended)
 
 
@@ -94,7 +98,7 @@ class FabricCase(unittest.TestCase):
     def tearDown(self):
         for line in agents():
             os.kill(int(line.split()[1]), signal.SIGCONT)
-        subprocess.run([TOOL, "down", "--name", NAME], capture_output=True, timeout=60, check=False)
+        subprocess.run([TOOL, "down", "--name", NAME], capture_output=True, timeout=PATIENCE, check=False)
         self.assertEqual(agents(), [])
 
 
@@ -196,7 +200,7 @@ class Fabric(FabricCase):
                               text=True) as tool:
             self.assertIn("is up", tool.stdout.readline())
             tool.send_signal(signal.SIGTERM)
-            self.assertEqual(tool.wait(60), 0)
+            self.assertEqual(tool.wait(PATIENCE), 0)
         self.assertEqual(agents(), [])
 
     def test_foreground_whose_reader_is_gone(self):
@@ -209,7 +213,7 @@ class Fabric(FabricCase):
                 os.close(writer)
                 awaited_status()
                 tool.send_signal(signal.SIGTERM)
-                said = tool.communicate(timeout=60)[1]
+                said = tool.communicate(timeout=PATIENCE)[1]
             self.assertEqual(tool.returncode, 1)
             self.assertEqual(agents(), [])
             if "interrupted" not in said:
@@ -237,22 +241,22 @@ class Fabric(FabricCase):
                     tool.send_signal(number)
                     with open(go_on, "w", encoding="utf-8") as word:
                         print(file=word)
-                    out, said = tool.communicate(timeout=60)
+                    out, said = tool.communicate(timeout=PATIENCE)
                 self.assertEqual((tool.returncode, out), (1, ""), said)
                 self.assertEqual(said, "vi_fabric: interrupted; what was started is stopped again\n")
                 self.assertEqual(agents(), [])
 
     def test_up_without_descriptors_leaves_nothing(self):
-        for limit in (4, 8, 16, 24, 39):
+        for most in (4, 8, 16, 24, 39):
             done = subprocess.run([TOOL, "up", "--hosts", "3"], env=environment(), capture_output=True, text=True,
-                                  timeout=60, check=False,
-                                  preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+                                  timeout=PATIENCE, check=False,
+                                  preexec_fn=lambda n=most: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
             self.assertEqual((done.returncode, done.stdout), (1, ""), done)
-            self.assertIn(f"no file descriptor left (limit {limit}); raise it with ulimit -n", done.stderr)
+            self.assertIn(f"no file descriptor left (limit {most}); raise it with ulimit -n", done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertEqual(agents(), [])
         # With as many descriptors as it asks for it has some left for tools.
-        subprocess.run([TOOL, "up", "--hosts", "3"], env=environment(), capture_output=True, timeout=60, check=True,
+        subprocess.run([TOOL, "up", "--hosts", "3"], env=environment(), capture_output=True, timeout=PATIENCE, check=True,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
         self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
 
@@ -265,7 +269,7 @@ class Fabric(FabricCase):
             os.close(ready)
             self.assertEqual([h["agent"] for h in status()["hosts"]], ["up"])
             self.assertIn("is up: 3 hosts", run("up", "--hosts", "3"))
-            self.assertEqual(idle.wait(60), 0)
+            self.assertEqual(idle.wait(PATIENCE), 0)
         self.assertEqual(len(agents()), 3)
         self.assertIn("is up already", run("up", code=1))
         self.assertEqual(len(agents()), 3)
@@ -277,14 +281,14 @@ class Fabric(FabricCase):
             used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
             lowest = min(set(range(len(used) + 1)) - used)
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest, lowest))
-        return subprocess.run([TOOL, "status"], env=environment(), capture_output=True, text=True, timeout=60,
+        return subprocess.run([TOOL, "status"], env=environment(), capture_output=True, text=True, timeout=PATIENCE,
                               check=False).stderr
 
     def test_down_without_descriptors_to_be_asked(self):
         run("up", "--hosts", "3")
         awaited_status()
         # An agent may still be closing the descriptor of a tool that has ended: then it has one to spare.
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while "the agent has no file descriptor left (limit " not in self.asked_with_as_many_descriptors_as_are_open():
             self.assertLess(time.monotonic(), deadline)
         run("down")
@@ -298,7 +302,7 @@ class Fabric(FabricCase):
         run("up", "--hosts", "2")
         env = {**environment(), "VIADUCT_FABRIC": f"0:{NAME}"}
         for args in (["down"], ["status"], ["stop", "1"], ["start", "1"], ["alias", "x=1"], ["link", "0", "right", "down"]):
-            done = subprocess.run([TOOL, *args], env=env, capture_output=True, text=True, timeout=60, check=False,
+            done = subprocess.run([TOOL, *args], env=env, capture_output=True, text=True, timeout=PATIENCE, check=False,
                                   **other)
             self.assertEqual((done.returncode, done.stdout), (1, ""), done)
             self.assertEqual(done.stderr, f"vi_fabric: fabric {NAME} belongs to uid 0 and is not open to uid 31337\n")
@@ -330,7 +334,7 @@ class Fabric(FabricCase):
                             (["--hosts"], "--hosts needs an argument"),
                             (["--check=yes"], "--check takes no argument")):
             done = subprocess.run([AGENT, *wrong], env=environment(), capture_output=True,
-                                  text=True, timeout=60, check=False)
+                                  text=True, timeout=PATIENCE, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done)
             self.assertTrue(done.stderr.startswith(f"viaductd: {text}"), done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -404,7 +408,7 @@ class Patience(FabricCase):
                 with self.assertRaises(subprocess.TimeoutExpired):
                     tool.wait(12)
                 os.kill(stopped, signal.SIGCONT)
-                out, said = tool.communicate(timeout=60)
+                out, said = tool.communicate(timeout=PATIENCE)
             self.assertEqual((tool.returncode, said), (0, ""), out)
             self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
 

@@ -143,7 +143,7 @@ inline bool probe_reservations()
 	if (at == MAP_FAILED)
 		return false;
 	munmap(at, len);
-	return before > 0 && after < before + 256;
+	return before > 0 && after > 0 && after < before + 256;
 }
 
 /* May a process have its own system calls refused (seccomp)?  Emulators of user programs cannot. */

@@ -8,8 +8,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-import sshd  # tests/sshd.py
 from scene import PATIENCE, Missing, await_text, await_that, free_port, need
+import sshd  # whose path scene has added
 
 
 def redis(scene):

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from limit import limit  # noqa: E402  after its path
@@ -63,9 +64,9 @@ class Usage(unittest.TestCase):
 
 class File(unittest.TestCase):
     def test_arrives_whole(self):
-        """By some threads, in buffers that do not divide it; once more than the slots that there are."""
+        """By one thread; and by three, in buffers that do not divide their parts, of which there are more than slots."""
         options = java.parse(["--file-mb", "3"])
-        with java.Bench(BUILD, "emu", options) as bench:
+        with mock.patch.object(java, "WINDOW", "256M"), java.Bench(BUILD, "emu", options) as bench:
             for buffer, threads in ((1 << 20, 1), (10000, 3)):
                 rates = bench.file("C", buffer, threads)
                 self.assertEqual(len(rates), 1)

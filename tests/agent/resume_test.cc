@@ -604,9 +604,9 @@ protected:
 
 	void TearDown() override { down(); }
 
-	void plug_right(bool plug)
+	void plug_right(bool plug, unsigned host = 0)
 	{
-		Client tool(*fabric, 0, W_KIND_TOOL);
+		Client tool(*fabric, host, W_KIND_TOOL);
 		w_admin m = {};
 
 		m.verb = plug ? W_ADMIN_LINK_UP : W_ADMIN_LINK_DOWN;
@@ -683,8 +683,10 @@ TEST_F(ResumedRing, WhoLeavesWithAFinalMessageIsFreed)
 {
 	up(3);
 	join(*c, *s);
+	/* By no path can the agent of host 1 tell that it leaves. */
+	plug_right(false, 1);
+	cut();
 	fabric->stop(1);
-	ASSERT_EQ(c->recv().type, W_SUSPEND);
 	c.reset();
 	/* Without a path it counts for the host itself.  It may move to that while all ports are queried. */
 	ASSERT_TRUE(eventually([&] {

@@ -322,15 +322,19 @@ static int gather(struct vs_call *c, int fd)
 
 /*
  * Arms the streams of a set before a sleep.  False: there is something, and the rest is not armed.  Sets *brief where
- * nobody rings for some event.  Takes the lock.  An item that is not looked at is armed, and its stream would be told
- * by its wait object, or counted as changed, if it were not any more.
+ * nobody rings for some event, or for none, as in a handler that has interrupted the holder of the lock.  Takes the
+ * lock.  An item that is not looked at is armed, and its stream would be told by its wait object, or counted as
+ * changed, if it were not any more.
  */
 static bool arm_set(struct vs_epoll *ep, bool *brief)
 {
 	struct vs_item *it, *next;
 	bool armed;
 
-	vs_items_lock();
+	if (!vs_items_lock()) {
+		*brief = true;
+		return true;
+	}
 	vs_watch_want(ep);
 	armed = st_changes() == ep->changes;
 	for (it = ep->first; it && armed; it = next) {
@@ -345,12 +349,10 @@ static bool arm_set(struct vs_epoll *ep, bool *brief)
 	return armed;
 }
 
-bool vs_epoll_arm(struct vs_obj *set)
+bool vs_epoll_arm(struct vs_obj *set, bool *brief)
 {
-	bool brief = false;
-
 	set->epoll->outside = true;
-	return arm_set(set->epoll, &brief);
+	return arm_set(set->epoll, brief);
 }
 
 /* Arms the set and sleeps once.  -1: errno, EINTR for a handler since `handled`; 0: the time is over; 1: look again. */

@@ -32,9 +32,10 @@ int vs_epoll_wait(struct vs_obj *set, int set_fd, struct epoll_event *v, int max
 bool vs_epoll_peek(struct vs_obj *set);
 /*
  * Before a sleep on the set's descriptor: arms its streams, and notes for ever that threads sleep outside of it.
- * False: there is an event.  Not for a thread that vs_items_held() tells of.
+ * False: there is an event.  Sets *brief where nobody rings for some event, or for none, as for a thread that
+ * vs_items_held() tells of: sleeps have to be short then.
  */
-bool vs_epoll_arm(struct vs_obj *set);
+bool vs_epoll_arm(struct vs_obj *set, bool *brief);
 
 /*
  * Each of these but vs_epoll_unset() takes vs_items_lock(), and does nothing where that gives false.

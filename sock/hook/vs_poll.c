@@ -194,7 +194,7 @@ static bool arm_all(struct job *j)
 	j->waits = 0;
 	j->unarmed = false;
 	for (i = 0; i < j->n; i++) {
-		if (is_set(&j->e[i]) && !vs_epoll_arm(j->e[i].o))
+		if (is_set(&j->e[i]) && !vs_epoll_arm(j->e[i].o, &j->unarmed))
 			return false;
 		if (!j->e[i].s)
 			continue;

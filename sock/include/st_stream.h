@@ -339,13 +339,14 @@ void st_get(struct st_stream *s);
  * st_put - give a reference back
  * @s: in, a stream
  *
- * The last reference may be given back only after st_close().
+ * The last reference may be given back only after st_close(). In a signal handler that interrupted a call of its own
+ * thread that changes the list of all streams, the next call of st_put() gives it back.
  *
  * Ownership: the caller must not use the stream again unless it has another reference.
  *
  * Return: nothing.
  *
- * Context: does not block. Thread-safe.
+ * Context: does not block. Thread-safe. Allowed in signal handlers.
  *
  * Ordering: what the caller did with the stream happens before its memory is freed.
  *
@@ -843,6 +844,7 @@ int st_sleep(struct st_stream *s, unsigned events, const struct timespec *until)
  *  - 0: made
  *  - -EMFILE, -ENFILE: no descriptor is left: raise the limit
  *  - -ENOMEM: out of memory
+ *  - -EDEADLK: a signal handler interrupted a call of its own thread that changes the list of all wait objects
  *
  * Context: does not block. Thread-safe.
  *

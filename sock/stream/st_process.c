@@ -151,7 +151,9 @@ int st_sleep_begin(struct st_stream *s, struct st_wait *w)
 
 void st_sleep_end(void)
 {
-	st_lock(&st_process.sleepers_lock);
+	/* A handler that cannot have the lock could not list its thread either. */
+	if (st_lock(&st_process.sleepers_lock) != 0)
+		return;
 	unlist(&own);
 	st_unlock(&st_process.sleepers_lock);
 }
@@ -174,7 +176,8 @@ static void kick(struct st_stream *s, struct st_wait *w, bool me_too)
 
 void st_sleep_for(const void *tag)
 {
-	st_lock(&st_process.sleepers_lock);
+	if (st_lock(&st_process.sleepers_lock) != 0)
+		return;
 	own.tag = tag;
 	st_unlock(&st_process.sleepers_lock);
 }

@@ -7,6 +7,57 @@
 
 #define ENTRIES 16
 
+/*
+ * What has references that handlers gave back while their threads had the process lock, in the middle of a change:
+ * the next thread that gives one back does so for them.
+ */
+static _Atomic(struct st_stream *) left_streams;
+static _Atomic(struct st_wait *) left_waits;
+
+/* In a handler: leaves this reference of the stream to another thread. */
+static void leave_stream(struct st_stream *s)
+{
+	if (atomic_fetch_add(&s->left, 1) != 0)
+		return; /* it is in the list */
+	s->next_left = atomic_load(&left_streams);
+	while (!atomic_compare_exchange_weak(&left_streams, &s->next_left, s))
+		;
+}
+
+static void leave_wait(struct st_wait *w)
+{
+	if (atomic_fetch_add(&w->left, 1) != 0)
+		return;
+	w->next_left = atomic_load(&left_waits);
+	while (!atomic_compare_exchange_weak(&left_waits, &w->next_left, w))
+		;
+}
+
+/* Gives back what handlers have left. */
+static void give_back_left(void)
+{
+	struct st_stream *s = atomic_exchange(&left_streams, NULL), *next;
+	struct st_wait *w = atomic_exchange(&left_waits, NULL), *next_wait;
+	int n;
+
+	for (; s != NULL; s = next) {
+		next = s->next_left;
+		for (n = atomic_exchange(&s->left, 0); n > 0; n--)
+			st_put(s);
+	}
+	for (; w != NULL; w = next_wait) {
+		next_wait = w->next_left;
+		for (n = atomic_exchange(&w->left, 0); n > 0; n--)
+			st_wait_put(w);
+	}
+}
+
+static bool is_left(void)
+{
+	return st_unlikely(atomic_load_explicit(&left_streams, memory_order_relaxed) != NULL ||
+			   atomic_load_explicit(&left_waits, memory_order_relaxed) != NULL);
+}
+
 int st_wait_new(struct st_wait **out)
 {
 	struct st_wait *w = calloc(1, sizeof(*w));
@@ -15,7 +66,10 @@ int st_wait_new(struct st_wait **out)
 		return -ENOMEM;
 	atomic_store(&w->refs, 1);
 	w->cq_fd = w->epoll_fd = -1;
-	st_lock(&st_process.lock);
+	if (st_lock(&st_process.lock) != 0) {
+		free(w);
+		return -EDEADLK;
+	}
 	w->era = st_process.era;
 	w->next = st_process.waits;
 	w->prev = &st_process.waits;
@@ -60,7 +114,13 @@ void st_wait_get(struct st_wait *w)
 
 void st_wait_put(struct st_wait *w)
 {
-	if (w == NULL || atomic_fetch_sub(&w->refs, 1) != 1)
+	if (w == NULL)
+		return;
+	if (st_unlikely(st_lock_is_mine(&st_process.lock))) {
+		leave_wait(w);
+		return;
+	}
+	if (atomic_fetch_sub(&w->refs, 1) != 1)
 		return;
 	st_lock(&st_process.lock);
 	*w->prev = w->next;
@@ -77,6 +137,12 @@ void st_wait_put(struct st_wait *w)
 /* The stream has no VI any more: as long as it has one the helper has a reference. */
 void st_put(struct st_stream *s)
 {
+	if (st_unlikely(st_lock_is_mine(&st_process.lock))) {
+		leave_stream(s);
+		return;
+	}
+	if (is_left())
+		give_back_left();
 	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	st_lock(&st_process.lock);

@@ -6,12 +6,15 @@
 #include "st_link.h"
 
 /*
- * Makes one without a descriptor that is there before the NIC is open; the caller has the first reference.  0, -ENOMEM.
- * Takes the process lock, which no caller of this or st_wait_put() may have.
+ * Makes one without a descriptor that is there before the NIC is open; the caller has the first reference.  0, -ENOMEM,
+ * -EDEADLK where this thread has the process lock, as in a handler that has interrupted the holder.
  */
 int st_wait_new(struct st_wait **w);
 void st_wait_get(struct st_wait *w);
-/* Gives a reference back; the last one destroys the queue and closes the descriptor.  Accepts NULL. */
+/*
+ * Gives a reference back; the last one destroys the queue and closes the descriptor.  Accepts NULL.  Where this thread
+ * has the process lock, the next thread that gives back a stream does so for it.
+ */
 void st_wait_put(struct st_wait *w);
 /* Makes the completion queue, unless it has one, once the NIC is open: 0, -ENOBUFS.  Takes the lock of w. */
 int st_wait_open(struct st_wait *w);

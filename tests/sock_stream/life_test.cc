@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Many streams, one after the other and at once; idle ones; and changes of path at every byte. */
+#include "all_lock.h"
 #include "pair.h"
 
 #include <algorithm>
@@ -450,4 +451,46 @@ TEST(SockLife, IdleOnesAreNotLookedAtUntilSomethingHappens)
 		EXPECT_EQ(0u, stats().resets);
 	}
 	st_wait_destroy(shared);
+}
+
+// A handler whose thread was in the middle of a change of these lists must not change them.
+TEST(Handlers, ReferencesAreGivenBackByTheNextThread)
+{
+	st_origin origin = {};
+	origin.size = sizeof(origin);
+	origin.role = ST_CONNECTOR;
+	st_stream *streams[2];
+	st_wait *wait, *none;
+	int socks[2];
+	auto counted = [](int (*count)()) {
+		all_lock();
+		int n = count();
+		all_unlock();
+		return n;
+	};
+
+	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, socks), 0);
+	const int streams_before = counted(all_streams), waits_before = counted(all_waits);
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(st_create(socks[i], &origin, &streams[i]), 0);
+	ASSERT_EQ(st_wait_create(&wait), 0);
+	for (st_stream *s : streams)
+		st_close(s, ST_CLOSE_ORDERLY);
+	st_get(streams[0]);
+
+	all_lock();
+	st_put(streams[0]);
+	st_put(streams[0]);
+	st_wait_destroy(wait);
+	EXPECT_EQ(st_wait_create(&none), -EDEADLK);
+	EXPECT_TRUE(all_locked());
+	EXPECT_EQ(all_streams(), streams_before + 2);
+	EXPECT_EQ(all_waits(), waits_before + 1);
+	all_unlock();
+
+	st_put(streams[1]);
+	EXPECT_EQ(counted(all_streams), streams_before);
+	EXPECT_EQ(counted(all_waits), waits_before);
+	close(socks[0]);
+	close(socks[1]);
 }

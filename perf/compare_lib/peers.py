@@ -15,7 +15,8 @@ from . import tools
 
 def wheel(bench, name):
     """The folder of a wheel, of the version that scripts/setup brought last, or None."""
-    return max(bench.wheels.glob(f"{name}-[0-9]*"), key=lambda f: f.stat().st_mtime, default=None)
+    whole = max(bench.wheels.glob(f"{name}-[0-9]*/whole"), key=lambda f: f.stat().st_mtime, default=None)
+    return whole.parent if whole else None
 
 
 # ---- servers of peers ----
@@ -152,12 +153,12 @@ SOURCES = tools.ROOT / "perf/peers"
 
 
 def compiled(bench, source, name, compiler, *options):
-    """The program of a library, compiled when it or its compiler is newer."""
+    """The program of a library, compiled when its sources, its compiler or the library is newer."""
     sources, program = [SOURCES / source, SOURCES / "pair.c"], bench.build / f"perf/{name}"
     if not os.access(program.parent, os.W_OK):
         program = bench.scratch / program.name
-    made_of = [*sources, SOURCES / "pair.h", *([compiler] if os.path.isabs(compiler) else [])]
-    if not program.exists() or program.stat().st_mtime < max(os.stat(f).st_mtime for f in made_of):
+    made_of = [*sources, SOURCES / "pair.h", *filter(os.path.isabs, (compiler, *options))]
+    if not program.exists() or program.stat().st_mtime < max(os.stat(f).st_ctime for f in made_of):
         bench.run([compiler, "-O2", "-D_GNU_SOURCE", "-o", str(program), *map(str, sources), *options])
     return str(program)
 

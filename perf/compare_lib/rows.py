@@ -28,6 +28,7 @@ class Row:
     peers: dict = field(default_factory=dict)  # name: key
     floor: str = None       # key of the bound for any library
     needs: str = None       # what the plan says that the measurement needs
+    all_peers: bool = False  # left out where one of those that it is held against is missing
 
     def bar(self, which, placement):
         bar = getattr(self, which)
@@ -69,7 +70,7 @@ class Row:
         if self.needs in missing:
             return [self.needs]
         absent = [a for a in self.against if a in missing]
-        return absent if len(absent) == len(self.against) else []
+        return absent if self.all_peers or len(absent) == len(self.against) else []
 
 
 # Values are in ns, messages/s and bytes/s.
@@ -121,13 +122,13 @@ def stream_rows():
 
 
 def newest_rows():
-    """Ahead of the fastest of today's releases, with each of which a row is compared."""
+    """Ahead of the fastest of the newest releases."""
     for size, name in ((4, "4 B"), (64, "64 B"), (1024, "1 KiB"), (4096, "4 KiB"), (65536, "64 KiB"), (1048576, "1 MiB")):
-        yield Row(f"{name} half round trip over the fastest of today's peers", "ns", f"ours.lat.{size}", f"raw.pingpong.{size}",
-                  against=NEWEST, must=1.0, goal=0.8, peers=peers("lat", size, NEWEST))
+        yield Row(f"{name} half round trip over the fastest of the newest peers", "ns", f"ours.lat.{size}", f"raw.pingpong.{size}",
+                  against=NEWEST, all_peers=True, must=1.0, goal=0.8, peers=peers("lat", size, NEWEST))
     for size, name in ((65536, "64 KiB"), (1048576, "1 MiB")):
-        yield Row(f"{name} send/recv bandwidth over the fastest of today's peers", "MB/s", f"ours.bw.{size}", f"raw.chunk.{size}",
-                  against=NEWEST, must=1.0, goal=1.25, better=HIGHER, peers=peers("bw", size, NEWEST))
+        yield Row(f"{name} send/recv bandwidth over the fastest of the newest peers", "MB/s", f"ours.bw.{size}", f"raw.chunk.{size}",
+                  against=NEWEST, all_peers=True, must=1.0, goal=1.25, better=HIGHER, peers=peers("bw", size, NEWEST))
 
 
 def one_copy_rows():

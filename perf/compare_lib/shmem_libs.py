@@ -20,12 +20,11 @@ NAMES = ("osb_put", "osb_get", "osb_amo", "osb_rate", "osb_barrier", "osb_reduce
 OURS = "Viaduct"
 NEIGHBOUR = "Viaduct, neighbour hosts"
 VIPL = "VIPL"
-FOREIGN = ("VIADUCT_", "SHMEM_", "SMA_", "OMPI_", "UCX_", "PMIX_", "PMI_")
 DEBIAN = Path("/usr")
 
 
 def clean_environment():
-    return {**{k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}, "LC_ALL": "C"}
+    return {**{k: v for k, v in os.environ.items() if not k.startswith(tools.FOREIGN)}, "LC_ALL": "C"}
 
 
 class Library:

@@ -16,6 +16,8 @@ from .stats import Probe
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 60.0
 SHM = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+# Variables of all libraries that are measured, none of which is passed on.
+FOREIGN = ("VIADUCT_", "SHMEM_", "SMA_", "OMPI_", "PRTE_", "PMIX_", "PMI_", "MPICH_", "MPIR_CVAR_", "UCX_", "FI_")
 SMALL = 4096  # up to here round trips are timed by the hundred
 
 

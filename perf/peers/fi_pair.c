@@ -6,6 +6,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static struct fid_ep *ep;
 static fi_addr_t other;
 static struct fi_context contexts[PAIR_WINDOW];
 static pid_t child;
+static bool done;
 
 static void check(const char *what, long rc)
 {
@@ -39,7 +41,7 @@ static void check(const char *what, long rc)
 
 /* ---- the endpoint -------------------------------------------------------------------------------------------- */
 
-static void choose(void)
+static void choose_provider(void)
 {
 	struct fi_info *hints = fi_allocinfo();
 
@@ -59,7 +61,7 @@ static void open_endpoint(void)
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE };
 	struct fi_av_attr table = { .type = FI_AV_TABLE, .count = 2 };
 
-	choose();
+	choose_provider();
 	check("fi_fabric", fi_fabric(info->fabric_attr, &fabric, NULL));
 	check("fi_domain", fi_domain(fabric, info, &domain, NULL));
 	check("fi_av_open", fi_av_open(domain, &table, &av, NULL));
@@ -84,6 +86,13 @@ static void find_other(int sock)
 		check("the other process", -FI_ECONNABORTED);
 	if (fi_av_insert(av, theirs, 1, &other, 0, NULL) != 1)
 		check("fi_av_insert", -FI_EINVAL);
+}
+
+/* The process that ends early ends the other one, which would wait for it. */
+static void end_other(void)
+{
+	if (!done)
+		kill(child > 0 ? child : getppid(), SIGTERM);
 }
 
 const char *pair_version(void)
@@ -113,6 +122,7 @@ int pair_open(int *argc, char ***argv)
 	rank = child == 0;
 	if (rank == 1)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	atexit(end_other);
 	close(socks[!rank]);
 	open_endpoint();
 	find_other(socks[rank]);
@@ -124,6 +134,7 @@ void pair_close(void)
 {
 	int status;
 
+	done = true;
 	fi_close(&ep->fid);
 	fi_close(&sent->fid);
 	fi_close(&received->fid);

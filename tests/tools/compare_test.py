@@ -372,12 +372,13 @@ class Outputs(unittest.TestCase):
                 self.assertIn('scripts/setup --peers', peers.present(bench, name))
             for number, name in enumerate(('openmpi-5.0.9', 'openmpi-5.0.11', 'mpich-5.0.2')):
                 home = folder / 'peers' / name
-                for file in ('bin/mpicc', f'lib/{name[:-6]}/libfabric.so.1'):
+                for file in ('bin/mpicc', f'lib/{name[:-6]}/libfabric.so.1', 'whole'):
                     (home / file).parent.mkdir(parents=True, exist_ok=True)
                     (home / file).touch()
-                os.utime(home, (number, number))
+                os.utime(home / 'whole', (number, number))
             ucx = folder / 'peers/libucx-cu12-1.22.0/lib/python3.11/site-packages/libucx'
             ucx.mkdir(parents=True)
+            (folder / 'peers/libucx-cu12-1.22.0/whole').touch()
             self.assertEqual(peers.NEWER_UCX.program(bench, 'ucx_perftest'), f'{ucx}/bin/ucx_perftest')
             self.assertEqual(peers.NEWER_OPENMPI.program(bench, 'mpicc'), f'{folder}/peers/openmpi-5.0.11/bin/mpicc')
             self.assertEqual(peers.NEWER_MPICH.program(bench, 'mpirun'), f'{folder}/peers/mpich-5.0.2/bin/mpirun')

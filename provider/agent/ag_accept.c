@@ -105,7 +105,7 @@ int ag_accept_open(struct ag_agent *a)
 	return ag_loop_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
 }
 
-void ag_accept_begin(struct ag_agent *a)
+void ag_accept_lower_spare(struct ag_agent *a)
 {
 	int lower = fcntl(a->spare_fd, F_DUPFD_CLOEXEC, 0);
 

@@ -31,10 +31,10 @@ void ag_accept_close(struct ag_agent *a);
 void ag_accept(struct ag_agent *a);
 
 /*
- * Moves the spare descriptor to the lowest number there is, as it begins to run: a limit of descriptors that is lowered
- * later leaves the agent the use of it.
+ * Moves the spare descriptor to the lowest number that is free as the agent begins to run, so that it is still below a
+ * limit that is lowered later.
  */
-void ag_accept_begin(struct ag_agent *a);
+void ag_accept_lower_spare(struct ag_agent *a);
 
 /* Watches the socket again, when it is time, after accepting had stopped.  Returns the next deadline, or U_NEVER. */
 int64_t ag_accept_timer(struct ag_agent *a, int64_t now);

@@ -392,7 +392,7 @@ int ag_run(struct ag_agent *a)
 
 	if (rc != 0)
 		return rc;
-	ag_accept_begin(a);
+	ag_accept_lower_spare(a);
 	while ((rc = ag_step(a, &until)) == 0)
 		;
 	ag_watchdog_stop(&a->watchdog);

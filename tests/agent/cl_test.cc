@@ -469,8 +469,8 @@ TEST_F(ClientLib, AgentThatHangsUpBeforeItHasAnswered)
 	cl_close(&a);
 }
 
-// A tool asks for the counters of a NIC whose process looks up the name of its host: here one that says it were a tool,
-// since WELCOME needs no descriptors then.
+// A tool asks for the counters of a NIC whose process looks up the name of its host: here one that says that it is a
+// tool, since WELCOME needs no descriptors then.
 TEST_F(ClientLib, CountersOfANicThatIsBeingOpened)
 {
 	cl_agent a;

@@ -321,10 +321,10 @@ static int gather(struct vs_call *c, int fd)
 }
 
 /*
- * Arms the streams of a set before a sleep.  False: there is something, and the rest is not armed.  Sets *brief where
- * nobody rings for some event, or for none, as in a handler that has interrupted the holder of the lock.  Takes the
- * lock.  An item that is not looked at is armed, and its stream would be told by its wait object, or counted as
- * changed, if it were not any more.
+ * Arms the streams of a set before a sleep.  False: there is something, and the rest is not armed.  Sets *brief where a
+ * wake is not certain: nobody rings for some event, or this is a handler that has interrupted the holder of the lock,
+ * and nothing is armed.  Takes the lock.  An item that is not looked at is armed, and its stream would be told by its
+ * wait object, or counted as changed, if it were not any more.
  */
 static bool arm_set(struct vs_epoll *ep, bool *brief)
 {

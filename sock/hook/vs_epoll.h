@@ -32,8 +32,8 @@ int vs_epoll_wait(struct vs_obj *set, int set_fd, struct epoll_event *v, int max
 bool vs_epoll_peek(struct vs_obj *set);
 /*
  * Before a sleep on the set's descriptor: arms its streams, and notes for ever that threads sleep outside of it.
- * False: there is an event.  Sets *brief where nobody rings for some event, or for none, as for a thread that
- * vs_items_held() tells of: sleeps have to be short then.
+ * False: there is an event.  Sets *brief where a wake is not certain, so that sleeps have to be short: nobody rings
+ * for some event, or vs_items_held() tells of this thread, and nothing is armed.
  */
 bool vs_epoll_arm(struct vs_obj *set, bool *brief);
 

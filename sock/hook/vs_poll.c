@@ -190,6 +190,7 @@ static bool arm_all(struct job *j)
 {
 	struct st_wait *w;
 	nfds_t i, x;
+	int rc;
 
 	j->waits = 0;
 	j->unarmed = false;
@@ -213,8 +214,10 @@ static bool arm_all(struct job *j)
 			j->w[j->waits++] = w;
 	}
 	for (x = 0; x < j->waits; x++) {
-		if (st_wait_arm(j->w[x]) != 0)
+		rc = st_wait_arm(j->w[x]);
+		if (rc > 0)
 			return false;
+		j->unarmed |= rc < 0;
 	}
 	return true;
 }

@@ -84,7 +84,7 @@ void vs_sock_wait_promoted(struct vs_obj *o, int fd)
 
 		p[0].fd = st_sleep_begin(s, NULL);
 		st_ready(s, &ready);
-		if (p[0].fd >= 0 && st_on_vi(s) != (ST_IN | ST_OUT))
+		if (st_on_vi(s) != (ST_IN | ST_OUT))
 			rc = vs_sleep_slice(p, 2, &until, true, NULL);
 		st_sleep_end();
 	}

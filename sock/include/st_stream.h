@@ -340,13 +340,13 @@ void st_get(struct st_stream *s);
  * @s: in, a stream
  *
  * The last reference may be given back only after st_close(). In a signal handler that interrupted a call of its own
- * thread that changes the list of all streams, the next call of st_put() gives it back.
+ * thread which reads or changes the lists of all streams and wait objects, a later st_put() gives it back.
  *
  * Ownership: the caller must not use the stream again unless it has another reference.
  *
  * Return: nothing.
  *
- * Context: does not block. Thread-safe. Allowed in signal handlers.
+ * Context: does not block. Thread-safe.
  *
  * Ordering: what the caller did with the stream happens before its memory is freed.
  *
@@ -858,7 +858,7 @@ int st_wait_create(struct st_wait **w);
  * st_wait_destroy - give a wait object back
  * @w: in, the wait object, or NULL
  *
- * To be called when its streams are closed; it goes with the last of them.
+ * To be called when its streams are closed; it goes with the last of them. In a signal handler as st_put().
  *
  * Ownership: the wait object must not be used afterwards.
  *
@@ -914,8 +914,10 @@ struct st_wait *st_wait_of(struct st_stream *s);
  *
  * Ownership: the wait object stays the caller's.
  *
- * Return: 1: entries came and are taken, look again at each stream by st_arm(); also in a signal
- * handler that has interrupted a call of its own thread on `w`. 0: armed.
+ * Return:
+ *  - 0: armed
+ *  - 1: entries came and are taken: look again at each stream by st_arm()
+ *  - -EDEADLK: a signal handler interrupted a call of its own thread on `w`: not armed, sleep for short times only
  *
  * Context: does not block. Thread-safe.
  *

@@ -13,18 +13,23 @@
 #include "st_step.h"
 #include "st_wait.h"
 
+/* Those that this thread has taken: fork() in a handler leaves alone what the interrupted call has. */
+static __thread bool took_lists, took_sleepers;
+
 /* Takes the locks of the lists, which after_fork() gives back: between these two no list is changed. */
 static void before_fork(void)
 {
-	st_lock(&st_process.lock);
-	st_lock(&st_process.sleepers_lock);
+	took_lists = st_lock(&st_process.lock) == 0;
+	took_sleepers = st_lock(&st_process.sleepers_lock) == 0;
 }
 
 /* In the parent and in the child, whose streams stay as they are until it calls st_fork_child(). */
 static void after_fork(void)
 {
-	st_unlock(&st_process.sleepers_lock);
-	st_unlock(&st_process.lock);
+	if (took_sleepers)
+		st_unlock(&st_process.sleepers_lock);
+	if (took_lists)
+		st_unlock(&st_process.lock);
 }
 
 static void register_handlers(void)
@@ -236,4 +241,5 @@ void st_fork_child(void)
 		renew_stream(s);
 	for (struct st_wait *w = st_process.waits; w != NULL; w = w->next)
 		st_wait_renew(w);
+	st_deferred_renew();
 }

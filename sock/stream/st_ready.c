@@ -355,14 +355,16 @@ static int sleep_once(struct st_stream *s, unsigned events, const struct timespe
 	struct timespec left;
 	struct pollfd fds[3];
 	unsigned found = st_arm(s, events);
-	int n;
+	int n = 0;
 
 	if (atomic_load(&s->closed))
 		return -EBADF;
 	if (found != 0)
 		return (int)found;
-	if (w != NULL && st_wait_arm(w))
-		return 0;
+	if (w != NULL)
+		n = st_wait_arm(w);
+	if (n != 0)
+		return n < 0 ? n : 0;
 	if (until != NULL && !time_left(until, &left))
 		return -EAGAIN;
 	fds[0] = (struct pollfd){ .fd = own, .events = POLLIN };

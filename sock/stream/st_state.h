@@ -171,9 +171,9 @@ struct st_stream {
 	struct st_stream *next_all, **prev_all;
 	struct st_stream *next_listed; /* a list of st_wait_take() */
 	bool listed;
-	_Atomic int
-		left; /* references that handlers gave back while their threads had the process lock */
-	struct st_stream *next_left;
+	/* References that handlers gave back while their threads had the process lock. */
+	_Atomic int deferred;
+	struct st_stream *next_deferred;
 };
 
 struct st_wait {
@@ -181,8 +181,8 @@ struct st_wait {
 	struct st_lock lock;
 	VIP_CQ_HANDLE cq; /* NULL before the NIC is open */
 	_Atomic int cq_fd, epoll_fd;
-	_Atomic int left; /* as of streams */
-	struct st_wait *next_left;
+	_Atomic int deferred; /* as of streams */
+	struct st_wait *next_deferred;
 	uint64_t era;		      /* of the process that made the queue: st_process.era */
 	struct st_stream *told;	      /* with entries, not yet given by st_wait_take() */
 	struct st_wait *next, **prev; /* all of the process */

@@ -9,53 +9,73 @@
 
 /*
  * What has references that handlers gave back while their threads had the process lock, in the middle of a change:
- * the next thread that gives one back does so for them.
+ * the next st_put() gives them back.
  */
-static _Atomic(struct st_stream *) left_streams;
-static _Atomic(struct st_wait *) left_waits;
+static _Atomic(struct st_stream *) deferred_streams;
+static _Atomic(struct st_wait *) deferred_waits;
 
-/* In a handler: leaves this reference of the stream to another thread. */
-static void leave_stream(struct st_stream *s)
+static void push_stream(struct st_stream *s)
 {
-	if (atomic_fetch_add(&s->left, 1) != 0)
-		return; /* it is in the list */
-	s->next_left = atomic_load(&left_streams);
-	while (!atomic_compare_exchange_weak(&left_streams, &s->next_left, s))
+	s->next_deferred = atomic_load(&deferred_streams);
+	while (!atomic_compare_exchange_weak(&deferred_streams, &s->next_deferred, s))
 		;
 }
 
-static void leave_wait(struct st_wait *w)
+static void push_wait(struct st_wait *w)
 {
-	if (atomic_fetch_add(&w->left, 1) != 0)
-		return;
-	w->next_left = atomic_load(&left_waits);
-	while (!atomic_compare_exchange_weak(&left_waits, &w->next_left, w))
+	w->next_deferred = atomic_load(&deferred_waits);
+	while (!atomic_compare_exchange_weak(&deferred_waits, &w->next_deferred, w))
 		;
 }
 
-/* Gives back what handlers have left. */
-static void give_back_left(void)
+/* In a handler: leaves this reference of the stream to a later st_put(). */
+static void defer_stream(struct st_stream *s)
 {
-	struct st_stream *s = atomic_exchange(&left_streams, NULL), *next;
-	struct st_wait *w = atomic_exchange(&left_waits, NULL), *next_wait;
+	if (atomic_fetch_add(&s->deferred, 1) == 0)
+		push_stream(s);
+}
+
+static void defer_wait(struct st_wait *w)
+{
+	if (atomic_fetch_add(&w->deferred, 1) == 0)
+		push_wait(w);
+}
+
+/* Gives back what handlers have deferred. */
+static void give_back_deferred(void)
+{
+	struct st_stream *s = atomic_exchange(&deferred_streams, NULL), *next;
+	struct st_wait *w = atomic_exchange(&deferred_waits, NULL), *next_wait;
 	int n;
 
 	for (; s != NULL; s = next) {
-		next = s->next_left;
-		for (n = atomic_exchange(&s->left, 0); n > 0; n--)
+		next = s->next_deferred;
+		for (n = atomic_exchange(&s->deferred, 0); n > 0; n--)
 			st_put(s);
 	}
 	for (; w != NULL; w = next_wait) {
-		next_wait = w->next_left;
-		for (n = atomic_exchange(&w->left, 0); n > 0; n--)
+		next_wait = w->next_deferred;
+		for (n = atomic_exchange(&w->deferred, 0); n > 0; n--)
 			st_wait_put(w);
 	}
 }
 
-static bool is_left(void)
+void st_deferred_renew(void)
 {
-	return st_unlikely(atomic_load_explicit(&left_streams, memory_order_relaxed) != NULL ||
-			   atomic_load_explicit(&left_waits, memory_order_relaxed) != NULL);
+	atomic_store(&deferred_streams, NULL);
+	atomic_store(&deferred_waits, NULL);
+	for (struct st_stream *s = st_process.all; s != NULL; s = s->next_all)
+		if (atomic_load(&s->deferred) != 0)
+			push_stream(s);
+	for (struct st_wait *w = st_process.waits; w != NULL; w = w->next)
+		if (atomic_load(&w->deferred) != 0)
+			push_wait(w);
+}
+
+static bool is_deferred(void)
+{
+	return st_unlikely(atomic_load_explicit(&deferred_streams, memory_order_relaxed) != NULL ||
+			   atomic_load_explicit(&deferred_waits, memory_order_relaxed) != NULL);
 }
 
 int st_wait_new(struct st_wait **out)
@@ -117,7 +137,7 @@ void st_wait_put(struct st_wait *w)
 	if (w == NULL)
 		return;
 	if (st_unlikely(st_lock_is_mine(&st_process.lock))) {
-		leave_wait(w);
+		defer_wait(w);
 		return;
 	}
 	if (atomic_fetch_sub(&w->refs, 1) != 1)
@@ -138,11 +158,11 @@ void st_wait_put(struct st_wait *w)
 void st_put(struct st_stream *s)
 {
 	if (st_unlikely(st_lock_is_mine(&st_process.lock))) {
-		leave_stream(s);
+		defer_stream(s);
 		return;
 	}
-	if (is_left())
-		give_back_left();
+	if (is_deferred())
+		give_back_deferred();
 	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	st_lock(&st_process.lock);
@@ -255,7 +275,7 @@ int st_wait_arm(struct st_wait *w)
 	int taken;
 
 	if (st_lock(&w->lock) != 0)
-		return 1;
+		return -EDEADLK;
 	if (w->cq != NULL)
 		VipxCQArm(w->cq);
 	taken = st_wait_entries(w);

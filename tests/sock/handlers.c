@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * handlers exit | sockets | close | own | set - signal handlers that use descriptors while their thread is in a call
+ * handlers exit | sockets | close | own | set | poll - signal handlers that use descriptors while their thread is in a
+ * call
  *
  * For sock_test.py.  If a thread waits for itself SIGALRM ends the program.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -230,6 +232,34 @@ static void sets(void)
 	every(0);
 }
 
+/* ---- poll() of it and of connections ---- */
+
+static void poll_all(int number)
+{
+	struct pollfd v[] = { { .fd = set, .events = POLLIN },
+			      { .fd = other[0], .events = POLLIN },
+			      { .fd = one[0], .events = POLLIN } };
+	int before = errno;
+
+	(void)number;
+	CHECK(poll(v, 3, 1) >= 0);
+	used++;
+	errno = before;
+}
+
+static void polls(void)
+{
+	make_pairs(2);
+	warm_up();
+	handle(SIGALRM, poll_all);
+	every(STEP_US);
+	while (used < 3000) {
+		echo(0);
+		echo(1);
+	}
+	every(0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc == 2 ? argv[1] : "";
@@ -250,6 +280,8 @@ int main(int argc, char **argv)
 		own();
 	else if (strcmp(what, "set") == 0)
 		sets();
+	else if (strcmp(what, "poll") == 0)
+		polls();
 	else
 		return 2;
 	printf("ok\n");

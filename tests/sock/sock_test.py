@@ -667,6 +667,9 @@ class Handlers(unittest.TestCase):
     def test_the_set_is_used(self):
         self.handles("set")
 
+    def test_set_and_connections_are_polled(self):
+        self.handles("poll")
+
 
 class Waiters(unittest.TestCase):
     """Threads that wait in an epoll set for actions of other threads."""

@@ -256,7 +256,7 @@ def case_another_process_sets_the_mode(a, b):
         a.setblocking(False)
         os._exit(0)
     os.waitpid(child, 0)
-    later = threading.Timer(5, b.send, [b"x"])  # if it waits though it must not
+    later = threading.Timer(PATIENCE / 1000, b.send, [b"x"])  # if it waits though it must not
     later.start()
     yield answer(a.recv, 10)
     later.cancel()

@@ -17,6 +17,16 @@ bool all_locked(void)
 	return st_lock_is_mine(&st_process.lock);
 }
 
+void wait_lock(struct st_wait *w)
+{
+	st_lock(&w->lock);
+}
+
+void wait_unlock(struct st_wait *w)
+{
+	st_unlock(&w->lock);
+}
+
 int all_streams(void)
 {
 	int n = 0;

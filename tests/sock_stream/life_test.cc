@@ -494,3 +494,15 @@ TEST(Handlers, ReferencesAreGivenBackByTheNextThread)
 	close(socks[0]);
 	close(socks[1]);
 }
+
+TEST(Handlers, AWaitObjectOfTheirThreadIsNotArmed)
+{
+	st_wait *wait;
+
+	ASSERT_EQ(st_wait_create(&wait), 0);
+	wait_lock(wait);
+	EXPECT_EQ(st_wait_arm(wait), -EDEADLK);
+	wait_unlock(wait);
+	EXPECT_EQ(st_wait_arm(wait), 0);
+	st_wait_destroy(wait);
+}

@@ -83,6 +83,14 @@ struct st_link {
 enum st_tx_path { ST_TX_TCP, ST_TX_ASKED, ST_TX_PROVING, ST_TX_RING };
 enum st_rx_path { ST_RX_TCP, ST_RX_TOKEN, ST_RX_RING, ST_RX_MARK };
 
+/* References to a stream or wait object that handlers gave back while their threads had the process lock. */
+struct st_deferred {
+	_Atomic int count;
+	struct st_deferred *next;
+	struct st_stream *stream;
+	struct st_wait *wait; /* where it is of none */
+};
+
 struct st_stream {
 	_Atomic int refs;
 	int fd; /* the kernel's socket */
@@ -171,9 +179,7 @@ struct st_stream {
 	struct st_stream *next_all, **prev_all;
 	struct st_stream *next_listed; /* a list of st_wait_take() */
 	bool listed;
-	/* References that handlers gave back while their threads had the process lock. */
-	_Atomic int deferred;
-	struct st_stream *next_deferred;
+	struct st_deferred deferred;
 };
 
 struct st_wait {
@@ -181,8 +187,7 @@ struct st_wait {
 	struct st_lock lock;
 	VIP_CQ_HANDLE cq; /* NULL before the NIC is open */
 	_Atomic int cq_fd, epoll_fd;
-	_Atomic int deferred; /* as of streams */
-	struct st_wait *next_deferred;
+	struct st_deferred deferred;
 	uint64_t era;		      /* of the process that made the queue: st_process.era */
 	struct st_stream *told;	      /* with entries, not yet given by st_wait_take() */
 	struct st_wait *next, **prev; /* all of the process */

@@ -11,71 +11,53 @@
  * What has references that handlers gave back while their threads had the process lock, in the middle of a change:
  * the next st_put() gives them back.
  */
-static _Atomic(struct st_stream *) deferred_streams;
-static _Atomic(struct st_wait *) deferred_waits;
+static _Atomic(struct st_deferred *) deferred;
 
-static void push_stream(struct st_stream *s)
+static void push(struct st_deferred *d)
 {
-	s->next_deferred = atomic_load(&deferred_streams);
-	while (!atomic_compare_exchange_weak(&deferred_streams, &s->next_deferred, s))
+	d->next = atomic_load(&deferred);
+	while (!atomic_compare_exchange_weak(&deferred, &d->next, d))
 		;
 }
 
-static void push_wait(struct st_wait *w)
+/* In a handler: leaves this reference, of the stream or the wait object, to a later st_put(). */
+static void defer(struct st_deferred *d, struct st_stream *s, struct st_wait *w)
 {
-	w->next_deferred = atomic_load(&deferred_waits);
-	while (!atomic_compare_exchange_weak(&deferred_waits, &w->next_deferred, w))
-		;
-}
-
-/* In a handler: leaves this reference of the stream to a later st_put(). */
-static void defer_stream(struct st_stream *s)
-{
-	if (atomic_fetch_add(&s->deferred, 1) == 0)
-		push_stream(s);
-}
-
-static void defer_wait(struct st_wait *w)
-{
-	if (atomic_fetch_add(&w->deferred, 1) == 0)
-		push_wait(w);
+	if (atomic_fetch_add(&d->count, 1) != 0)
+		return; /* it is in the list */
+	d->stream = s;
+	d->wait = w;
+	push(d);
 }
 
 /* Gives back what handlers have deferred. */
 static void give_back_deferred(void)
 {
-	struct st_stream *s = atomic_exchange(&deferred_streams, NULL), *next;
-	struct st_wait *w = atomic_exchange(&deferred_waits, NULL), *next_wait;
-	int n;
+	struct st_deferred *d = atomic_exchange(&deferred, NULL), *next;
 
-	for (; s != NULL; s = next) {
-		next = s->next_deferred;
-		for (n = atomic_exchange(&s->deferred, 0); n > 0; n--)
-			st_put(s);
-	}
-	for (; w != NULL; w = next_wait) {
-		next_wait = w->next_deferred;
-		for (n = atomic_exchange(&w->deferred, 0); n > 0; n--)
-			st_wait_put(w);
+	for (; d != NULL; d = next) {
+		struct st_stream *s = d->stream;
+		struct st_wait *w = d->wait;
+
+		next = d->next;
+		for (int n = atomic_exchange(&d->count, 0); n > 0; n--) {
+			if (s != NULL)
+				st_put(s);
+			else
+				st_wait_put(w);
+		}
 	}
 }
 
 void st_deferred_renew(void)
 {
-	atomic_store(&deferred_streams, NULL);
-	atomic_store(&deferred_waits, NULL);
+	atomic_store(&deferred, NULL);
 	for (struct st_stream *s = st_process.all; s != NULL; s = s->next_all)
-		if (atomic_load(&s->deferred) != 0)
-			push_stream(s);
+		if (atomic_load(&s->deferred.count) != 0)
+			push(&s->deferred);
 	for (struct st_wait *w = st_process.waits; w != NULL; w = w->next)
-		if (atomic_load(&w->deferred) != 0)
-			push_wait(w);
-}
-
-static bool is_deferred(void)
-{
-	return st_unlikely(atomic_load_explicit(&deferred_streams, memory_order_relaxed) != NULL ||
-			   atomic_load_explicit(&deferred_waits, memory_order_relaxed) != NULL);
+		if (atomic_load(&w->deferred.count) != 0)
+			push(&w->deferred);
 }
 
 int st_wait_new(struct st_wait **out)
@@ -137,7 +119,7 @@ void st_wait_put(struct st_wait *w)
 	if (w == NULL)
 		return;
 	if (st_unlikely(st_lock_is_mine(&st_process.lock))) {
-		defer_wait(w);
+		defer(&w->deferred, NULL, w);
 		return;
 	}
 	if (atomic_fetch_sub(&w->refs, 1) != 1)
@@ -158,10 +140,10 @@ void st_wait_put(struct st_wait *w)
 void st_put(struct st_stream *s)
 {
 	if (st_unlikely(st_lock_is_mine(&st_process.lock))) {
-		defer_stream(s);
+		defer(&s->deferred, s, NULL);
 		return;
 	}
-	if (is_deferred())
+	if (st_unlikely(atomic_load_explicit(&deferred, memory_order_relaxed) != NULL))
 		give_back_deferred();
 	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;

@@ -164,41 +164,39 @@ static int progress(struct fid_cq *cq)
 	return (int)n;
 }
 
-void pair_send_many(const void *buf, int size, int count)
+static ssize_t post(bool sends, void *buf, int size, void *context)
 {
-	int posted = 0, done = 0;
+	return sends ? fi_tsend(ep, buf, (size_t)size, NULL, other, TAG, context)
+		     : fi_trecv(ep, buf, (size_t)size, NULL, other, TAG, 0, context);
+}
+
+/* Posts `count` operations as there is room, until all are done. */
+static void do_many(bool sends, void *buf, int size, int count)
+{
+	int posted = 0, completed = 0;
 	ssize_t rc;
 
-	while (done < count) {
+	while (completed < count) {
 		rc = -FI_EAGAIN;
 		if (posted < count)
-			rc = fi_tsend(ep, buf, (size_t)size, NULL, other, TAG, &contexts[posted]);
+			rc = post(sends, buf, size, &contexts[posted]);
 		if (rc == 0)
 			posted++;
 		else if (rc == -FI_EAGAIN)
-			done += progress(sent);
+			completed += progress(sends ? sent : received);
 		else
-			check("fi_tsend", rc);
+			check("posting an operation", rc);
 	}
+}
+
+void pair_send_many(const void *buf, int size, int count)
+{
+	do_many(true, (void *)buf, size, count);
 }
 
 void pair_recv_many(void *buf, int size, int count)
 {
-	int posted = 0, done = 0;
-	ssize_t rc;
-
-	while (done < count) {
-		rc = -FI_EAGAIN;
-		if (posted < count)
-			rc = fi_trecv(ep, buf, (size_t)size, NULL, other, TAG, 0,
-				      &contexts[posted]);
-		if (rc == 0)
-			posted++;
-		else if (rc == -FI_EAGAIN)
-			done += progress(received);
-		else
-			check("fi_trecv", rc);
-	}
+	do_many(false, buf, size, count);
 }
 
 void pair_send(const void *buf, int size)

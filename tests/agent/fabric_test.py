@@ -94,6 +94,15 @@ def variables_of(pid):
                 k not in ("VIADUCT_AGENT", "VIADUCT_FABRIC")}
 
 
+def agent_that_waits(scratch, host, command):
+    """The path of an agent that runs this shell command first where it is that of the host."""
+    path = os.path.join(scratch, "agent")
+    with open(path, "w", encoding="utf-8") as script:
+        script.write(f'#!/bin/sh\ncase "$*" in *--check*) ;; *"--host-id {host} "*)\n{command}\n;; esac\nexec "{AGENT}" "$@"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
 class FabricCase(unittest.TestCase):
     def tearDown(self):
         for line in agents():
@@ -225,12 +234,7 @@ class Fabric(FabricCase):
             there, go_on = (os.path.join(scratch, name) for name in ("there", "go_on"))
             for name in (there, go_on):
                 os.mkfifo(name)
-            agent = os.path.join(scratch, "agent")
-            with open(agent, "w", encoding="utf-8") as script:
-                script.write(f'#!/bin/sh\ncase "$*" in *--check*) ;; *"--host-id 2 "*)\n'
-                             f'echo >"{there}"; read -r line <"{go_on}" ;; esac\n'
-                             f'exec "{AGENT}" "$@"\n')
-            os.chmod(agent, 0o755)
+            agent = agent_that_waits(scratch, 2, f'echo >"{there}"; read -r line <"{go_on}"')
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 with subprocess.Popen([TOOL, "up", "--hosts", "4"], env=environment(agent),
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -391,12 +395,7 @@ class Patience(FabricCase):
     def test_up_with_an_agent_that_stands_for_a_while(self):
         """It takes longer than other waits for agents; the hosts after it come up in that time."""
         with tempfile.TemporaryDirectory() as scratch:
-            agent = os.path.join(scratch, "agent")
-            with open(agent, "w", encoding="utf-8") as script:
-                script.write(f'#!/bin/sh\ncase "$*" in *--check*) ;; *"--host-id 3 "*)\n'
-                             f'while ! [ -e "{scratch}/stopped" ]; do sleep 0.01; done\n;; esac\n'
-                             f'exec "{AGENT}" "$@"\n')
-            os.chmod(agent, 0o755)
+            agent = agent_that_waits(scratch, 3, f'while ! [ -e "{scratch}/stopped" ]; do sleep 0.01; done')
             with subprocess.Popen([TOOL, "up", "--hosts", "5"], env=environment(agent), stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True) as tool:
                 # Its links are up: what it is waited for is an answer.

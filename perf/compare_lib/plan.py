@@ -31,54 +31,61 @@ def each(kind, sizes):
     return [(kind, size) for size in sizes]
 
 
-# ---- the rows; measurements that are compared run next to each other ----
+# ---- the rows; what is compared is measured one after the other, so that it has the same placement most of the time ----
 
-def latency_plan():
+def variants_plan():
+    """What is compared with latencies of ours, which come next."""
     lat = tools.latency_step
-    ucx = [*each("lat", LATENCY_SIZES), ("putlat", 8)]
     return [
-        ("unreliable", None, lat("ours.unreliable.{}", [4], SPIN, "--level", "unreliable")),
-        ("latency", None, lat("ours.lat.{}", LATENCY_SIZES, SPIN)),
-        ("UCX latency", "ucx", peers.ucx_step(UCX, *ucx)),
-        ("newer UCX latency", "newer_ucx", peers.ucx_step(NEWER_UCX, *ucx, *each("lat", LARGE))),
-        ("latency, large", None, lat("ours.lat.{}", LARGE, SPIN, batch=5)),
-        ("self", None, lat("self.lat.{}", LATENCY_SIZES, SPIN, hosts="host0,host0")),
-        ("RDMA read", None, lat("ours.read.{}", [8], SPIN, "--op", "read")),
-        ("RDMA write", None, lat("ours.write.{}", [8], SPIN, "--op", "write", "--window-memory",
-                                 "--buffers", "16")),
-        ("RDMA write to adopted memory", "vi_lat --adopt",
-         lat("ours.adopted.{}", [8], SPIN, "--op", "write", "--adopt", "--buffers", "16")),
-        ("raw latency", None, tools.raw_step("slot,pingpong,fifo", [4, 64, 1024, 4096])),
-        ("CQ", None, lat("ours.cq.{}", [4], SPIN, "--cq")),
-        ("256 VIs", None, lat("ours.busy256.{}", [4], SPIN, "--cq", "--vis", "256", "--busy", "1",
-                              warmup=100000)),
+        ("post", None, tools.post_time_step),
         ("256 VIs in turn", None, lat("ours.turn256.{}", [4], SPIN, "--cq", "--vis", "256",
                                       warmup=5120)),
+        ("256 VIs", None, lat("ours.busy256.{}", [4], SPIN, "--cq", "--vis", "256", "--busy", "1",
+                              warmup=100000)),
+        ("CQ", None, lat("ours.cq.{}", [4], SPIN, "--cq")),
+        ("RDMA write to adopted memory", "vi_lat --adopt",
+         lat("ours.adopted.{}", [8], SPIN, "--op", "write", "--adopt", "--buffers", "16")),
+        ("RDMA write", None, lat("ours.write.{}", [8], SPIN, "--op", "write", "--window-memory",
+                                 "--buffers", "16")),
+        ("RDMA read", None, lat("ours.read.{}", [8], SPIN, "--op", "read")),
+        ("self", None, lat("self.lat.{}", LATENCY_SIZES, SPIN, hosts="host0,host0")),
+        ("unreliable", None, lat("ours.unreliable.{}", [4], SPIN, "--level", "unreliable")),
     ]
 
 
-def rate_plan():
-    stream, rates = tools.stream_step, each("rate", (4, 64))
-    return [
-        ("post", None, tools.post_time_step),
+def messages_plan(sizes):
+    """Messages through ordinary memory, of ours and of all others."""
+    lat, stream = tools.latency_step, tools.stream_step
+    lats, rates, bws = each("lat", LATENCY_SIZES), each("rate", (4, 64)), each("bw", LARGE)
+    puts = [("putlat", 8), ("put", MIB)]
+    ours = [
+        ("latency", None, lat("ours.lat.{}", LATENCY_SIZES, SPIN)),
+        ("latency, large", None, lat("ours.lat.{}", LARGE, SPIN, batch=5)),
         ("rate, calls for many", "vi_rate --batch",
          stream("ours.many.{}", "vi_rate", [4], "--batch", "32", "--window", "256", seconds=0.01,
                 times=5)),
         ("rate", None, stream("ours.rate.{}", "vi_rate", [4, 64], seconds=0.01, times=5)),
-        ("UCX rate", "ucx", peers.ucx_step(UCX, *rates, times=5)),
-        ("newer UCX rate", "newer_ucx", peers.ucx_step(NEWER_UCX, *rates, times=5)),
+        ("bandwidth", None, stream("ours.bw.{}", "vi_bw", LARGE)),
+    ]
+    raw = [
+        ("raw streams", None, tools.raw_step("chunk", LARGE, 11, 1)),
+        ("raw latency", None, tools.raw_step("slot,pingpong,fifo", [4, 64, 1024, 4096])),
+    ]
+    return ours + raw + [
+        ("newer UCX latency", "newer_ucx", peers.ucx_step(NEWER_UCX, *lats, puts[0], *each("lat", LARGE))),
+        ("newer UCX rate", "newer_ucx", peers.ucx_step(NEWER_UCX, *rates, *bws, puts[1], times=5)),
+        ("UCX latency", "ucx", peers.ucx_step(UCX, *lats, puts[0])),
+        ("UCX rate", "ucx", peers.ucx_step(UCX, *rates, *bws, puts[1], times=5)),
+        *[(name, name, peers.mpi_step(mpi, sizes)) for name, mpi in MPIS.items()],
+        *[(name, name, peers.libfabric_step(fabric, sizes)) for name, fabric in LIBFABRICS.items()],
     ]
 
 
-def copy_plan(mpi_sizes):
+def copies_plan():
+    """What is copied once, and local copies."""
     stream, window = tools.stream_step, "--window-memory"
     rdma = (window, "--buffers", "8")
-    ucx = [*each("bw", LARGE), ("put", MIB)]
     return [
-        ("bandwidth", None, stream("ours.bw.{}", "vi_bw", LARGE)),
-        ("raw streams", None, tools.raw_step("chunk", LARGE, 11, 1)),
-        ("UCX bandwidth", "ucx", peers.ucx_step(UCX, *ucx, times=5)),
-        ("newer UCX bandwidth", "newer_ucx", peers.ucx_step(NEWER_UCX, *ucx, times=5)),
         ("write with immediate", None,
          stream("ours.putimm.{}", "vi_bw", [MIB], "--op", "write-imm", *rdma)),
         ("put", None, stream("ours.put.{}", "vi_bw", [MIB], "--op", "write", *rdma)),
@@ -89,9 +96,6 @@ def copy_plan(mpi_sizes):
         ("raw put", None, tools.raw_step("put", LARGE[:1])),
         ("newer UCX, one copy", "newer_ucx_cma",
          peers.ucx_step(NEWER_UCX_CMA, *each("lat", LARGE[:1]))),
-        ("Open MPI", "openmpi", peers.mpi_step(MPIS["openmpi"], mpi_sizes)),
-        *[(name, name, peers.mpi_step(MPIS[name], mpi_sizes)) for name in ("newer_openmpi", "newer_mpich")],
-        ("newer libfabric", "newer_libfabric", peers.libfabric_step(LIBFABRICS["newer_libfabric"], mpi_sizes)),
     ]
 
 
@@ -122,18 +126,15 @@ def waiting_plan():
     ]
 
 
-def core_plan(mpi_sizes):
-    return latency_plan() + rate_plan() + copy_plan(mpi_sizes) + waiting_plan()
+def core_plan(sizes):
+    """Messages of all libraries have these sizes."""
+    return variants_plan() + messages_plan(sizes) + copies_plan() + waiting_plan()
 
 
 # ---- all ----
 
 def quick_plan():
-    return core_plan(QUICK_SIZES) + [
-        ("MPICH", "mpich", peers.mpi_step(MPIS["mpich"], QUICK_SIZES)),
-        ("libfabric", "libfabric", peers.libfabric_step(LIBFABRICS["libfabric"], QUICK_SIZES)),
-        ("sockets", None, tools.raw_step("unix,tcp", [4], 15, 0.5)),
-    ]
+    return core_plan(QUICK_SIZES) + [("sockets", None, tools.raw_step("unix,tcp", [4], 15, 0.5))]
 
 
 def full_plan():
@@ -154,7 +155,5 @@ def full_plan():
         ("newer UCX bandwidth by size", "newer_ucx",
          peers.ucx_step(NEWER_UCX, *each("bw", streams), times=3)),
         ("raw bandwidth by size", None, tools.raw_step("chunk", streams, 7, 0.5)),
-        ("MPICH", "mpich", peers.mpi_step(MPIS["mpich"], CURVE_SIZES)),
-        ("libfabric", "libfabric", peers.libfabric_step(LIBFABRICS["libfabric"], CURVE_SIZES)),
         ("sockets", None, tools.raw_step("unix,tcp", CURVE_SIZES, 15, 0.5)),
     ]

@@ -18,7 +18,7 @@ STRAY = 0.1        # values at which it is below this share of their group's lar
 R_APART = 1.4      # the medians of two groups differ by this factor
 STEP_APART = 1.3
 SHARE = 0.1        # a group holds at least this share of all values
-COUNTS = 1 / 3     # and with this one it counts: rows are made of its ratios, and judged
+COUNTS = 1 / 3     # and with this one it counts: rows are made of its values, and judged
 FAR_FROM_NS = 180  # a group whose median R is below is near: 50 and 135 ns are usual, far 215, 235
 
 NEAR, FAR = "near", "far"

@@ -54,48 +54,44 @@ def variants_plan():
 
 
 def messages_plan(sizes):
-    """Messages through ordinary memory, of ours and of all others."""
-    lat, stream = tools.latency_step, tools.stream_step
-    lats, rates, bws = each("lat", LATENCY_SIZES), each("rate", (4, 64)), each("bw", LARGE)
-    puts = [("putlat", 8), ("put", MIB)]
-    ours = [
+    """Messages of ours and of all others, and what is held against one of the others."""
+    lat, stream, ucx = tools.latency_step, tools.stream_step, peers.ucx_step
+    lats, rates = [*each("lat", LATENCY_SIZES), ("putlat", 8)], each("rate", (4, 64))
+    return [
+        ("raw latency", None, tools.raw_step("slot,pingpong,fifo", [4, 64, 1024, 4096])),
         ("latency", None, lat("ours.lat.{}", LATENCY_SIZES, SPIN)),
+        ("UCX latency", "ucx", ucx(UCX, *lats, *each("lat", LARGE))),
+        ("newer UCX latency", "newer_ucx", ucx(NEWER_UCX, *lats, *each("lat", LARGE))),
         ("latency, large", None, lat("ours.lat.{}", LARGE, SPIN, batch=5)),
         ("rate, calls for many", "vi_rate --batch",
          stream("ours.many.{}", "vi_rate", [4], "--batch", "32", "--window", "256", seconds=0.01,
                 times=5)),
         ("rate", None, stream("ours.rate.{}", "vi_rate", [4, 64], seconds=0.01, times=5)),
-        ("bandwidth", None, stream("ours.bw.{}", "vi_bw", LARGE)),
-    ]
-    raw = [
-        ("raw streams", None, tools.raw_step("chunk", LARGE, 11, 1)),
-        ("raw latency", None, tools.raw_step("slot,pingpong,fifo", [4, 64, 1024, 4096])),
-    ]
-    return ours + raw + [
-        ("newer UCX latency", "newer_ucx", peers.ucx_step(NEWER_UCX, *lats, puts[0], *each("lat", LARGE))),
-        ("newer UCX rate", "newer_ucx", peers.ucx_step(NEWER_UCX, *rates, *bws, puts[1], times=5)),
-        ("UCX latency", "ucx", peers.ucx_step(UCX, *lats, puts[0])),
-        ("UCX rate", "ucx", peers.ucx_step(UCX, *rates, *bws, puts[1], times=5)),
-        *[(name, name, peers.mpi_step(mpi, sizes)) for name, mpi in MPIS.items()],
+        ("UCX rate", "ucx", ucx(UCX, *rates, times=5)),
+        ("newer UCX rate", "newer_ucx", ucx(NEWER_UCX, *rates, times=5)),
         *[(name, name, peers.libfabric_step(fabric, sizes)) for name, fabric in LIBFABRICS.items()],
+        *[(name, name, peers.mpi_step(mpi, sizes)) for name, mpi in reversed(MPIS.items())],  # Open MPI last
+        ("newer UCX, one copy", "newer_ucx_cma", ucx(NEWER_UCX_CMA, *each("lat", LARGE[:1]))),
+        ("latency into window memory", None,
+         lat("ours.latwin.{}", LARGE[:1], SPIN, "--window-memory", batch=20)),
+        ("raw put", None, tools.raw_step("put", LARGE[:1])),
     ]
 
 
-def copies_plan():
-    """What is copied once, and local copies."""
+def streams_plan():
+    """Streams of long messages, and copies by one process; MPI and libfabric have measured them in messages_plan()."""
     stream, window = tools.stream_step, "--window-memory"
-    rdma = (window, "--buffers", "8")
+    rdma, ucx = (window, "--buffers", "8"), [*each("bw", LARGE), ("put", MIB)]
     return [
+        ("bandwidth", None, stream("ours.bw.{}", "vi_bw", LARGE)),
+        ("raw streams", None, tools.raw_step("chunk", LARGE, 11, 1)),
+        ("newer UCX bandwidth", "newer_ucx", peers.ucx_step(NEWER_UCX, *ucx, times=5)),
+        ("UCX bandwidth", "ucx", peers.ucx_step(UCX, *ucx, times=5)),
         ("write with immediate", None,
          stream("ours.putimm.{}", "vi_bw", [MIB], "--op", "write-imm", *rdma)),
         ("put", None, stream("ours.put.{}", "vi_bw", [MIB], "--op", "write", *rdma)),
         ("raw memcpy", None, tools.raw_step("memcpy", [MIB])),
         ("stream into window memory", None, stream("ours.bwwin.{}", "vi_bw", [MIB], window)),
-        ("latency into window memory", None,
-         tools.latency_step("ours.latwin.{}", LARGE[:1], SPIN, window, batch=20)),
-        ("raw put", None, tools.raw_step("put", LARGE[:1])),
-        ("newer UCX, one copy", "newer_ucx_cma",
-         peers.ucx_step(NEWER_UCX_CMA, *each("lat", LARGE[:1]))),
     ]
 
 
@@ -128,7 +124,7 @@ def waiting_plan():
 
 def core_plan(sizes):
     """Messages of all libraries have these sizes."""
-    return variants_plan() + messages_plan(sizes) + copies_plan() + waiting_plan()
+    return waiting_plan() + variants_plan() + messages_plan(sizes) + streams_plan()
 
 
 # ---- all ----
@@ -145,7 +141,7 @@ def full_plan():
     return core_plan(CURVE_SIZES) + [
         ("latency by size", None, lat("ours.lat.{}", small, SPIN)),
         ("latency by size, large", None, lat("ours.lat.{}", large, SPIN, batch=5)),
-        ("UCX latency by size", "ucx", peers.ucx_step(UCX, *each("lat", (*sizes, *LARGE)))),
+        ("UCX latency by size", "ucx", peers.ucx_step(UCX, *each("lat", sizes))),
         ("newer UCX latency by size", "newer_ucx", peers.ucx_step(NEWER_UCX, *each("lat", sizes))),
         ("self by size", None, lat("self.lat.{}", small, SPIN)),
         ("self, large", None, lat("self.lat.{}", [*large, *LARGE], SPIN, batch=5)),

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from statistics import median_high, median_low
 
-from . import outcome, peers, scale, stats, tools
+from . import outcome, peers, scale, stats, tools, words
 from .classes import COUNTED, OTHER
 from .plan import OPTIONAL
 from .rows import HELD, MISSED, UNSURE
 
-SCHEMA, SCHEMA_VERSION = "viaduct.compare", 2
+SCHEMA, SCHEMA_VERSION = "viaduct.compare", 3
 
 
 def number(value):
@@ -30,7 +30,7 @@ def print_rows(made):
         spread = "-" if row["spread"] is None else f"{row['spread']:.1%}"
         print(f"{row['figure']:<66} {row['placement']:<5} {number(row['ours']):>9} "
               f"{number(row['ours_steps']):>8} {number(row['limit']):>9} "
-              f"{number(row['ratio']):>7} {spread:>6} {row['rounds']:>3} "
+              f"{number(row['ratio']):>7} {spread:>6} {row['values']:>3} "
               f"{number(row['must']):>6} {number(row['goal']):>6}  {row['unit']:<4} "
               f"{word_for(row):<6} {over}")
 
@@ -47,25 +47,25 @@ def count(made, which):
 
 def curve_points(key, sample):
     """(kind of curve, series, size, value) of a sample; of latencies the ratio to R."""
-    if key == "raw.slot" and stats.steady(sample.probes):
+    if key == "raw.slot":
         for size in ("4", "16", "64"):  # whatever fits into the slot
             yield "latency", "slot", size, sample.value / sample.r
     parts = key.split(".")
     if len(parts) != 3 or not parts[2].isdigit():
         return
     name, kind, size = parts
-    if kind in ("lat", "pingpong") and stats.steady(sample.probes):
+    if kind in ("lat", "pingpong"):
         yield "latency", name, size, sample.value / sample.r
     elif kind in ("bw", "chunk"):
         yield "bandwidth", name, size, sample.value
 
 
-def curves_of(rounds):
-    """By kind and series, size: median over the rounds, of an even number the quieter one."""
+def curves_of(pool):
+    """By kind and series, size: the median, of an even number of values the quieter one."""
     middle = {"latency": median_low, "bandwidth": median_high}
     found = {"latency": {}, "bandwidth": {}}
-    for a_round in rounds:
-        for key, sample in a_round.samples.items():
+    for key, samples in pool.samples.items():
+        for sample in samples.values():
             for kind, name, size, value in curve_points(key, sample):
                 found[kind].setdefault(name, {}).setdefault(size, []).append(value)
     return {kind: {name: {size: middle[kind](v) for size, v in sizes.items()}
@@ -94,7 +94,7 @@ def round_told(a_round):
 
 def document(comparison, classes, found, quick):
     bench = comparison.bench
-    by_place = {p: outcome.parts(comparison.rounds, classes, p, COUNTED) for p in classes.placements}
+    by_place = {p: outcome.pool_of(comparison.rounds, classes, p, COUNTED) for p in classes.placements}
     return {
         "schema": SCHEMA, "schema_version": SCHEMA_VERSION, "quick": quick,
         "time_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -163,4 +163,5 @@ def report(comparison, options, scratch):
     print(f"{held} of {len(found.made)} requirements held, {count(found.made, MISSED)} missed, "
           f"{count(found.made, UNSURE)} within their spread, {found.unknown} not measured, "
           f"{sum(r['goal_outcome'] == HELD for r in found.made)} goals reached")
+    print(words.in_words(found.made, content["versions"]))
     return 0 if drawn and held and held == len(found.made) and not found.unknown else 1

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The rows: the figures that are compared, their limits and goals."""
-from dataclasses import dataclass, field
-from statistics import median
+from dataclasses import dataclass, field, replace
 
 from . import stats
 from .classes import FAR, NEAR
 from .peers import NEWEST
-from .stats import quotient
 
 LOWER, HIGHER = "lower", "higher"
 R = None      # as a limit: the one-way time of a cache line around the sample
-ITSELF = ""   # the value itself, in the row's unit
+NO_LIMIT = ""
 HELD, MISSED, UNSURE = "held", "missed", "unsure"
 
 
@@ -19,9 +17,9 @@ class Row:
     figure: str
     unit: str               # of ours, limit and peers
     ours: str               # key of the value
-    limit: object = ITSELF  # key, or R
+    limit: object = NO_LIMIT  # key, or R
     factor: float = 1.0     # the limit is so many times its key
-    against: tuple = ("limit",)  # or ("itself",), or peers: the one that is hardest to beat
+    against: tuple = ("limit",)  # or ("itself",), or peers: each of them
     must: object = None     # number, or {placement: number}
     goal: object = None
     better: str = LOWER
@@ -29,41 +27,62 @@ class Row:
     floor: str = None       # key of the bound for any library
     needs: str = None       # what the plan says that the measurement needs
     all_peers: bool = False  # left out where one of those that it is held against is missing
+    name: str = None        # of the value, without what it is held against; else the figure has it before " over "
+
+    def __post_init__(self):
+        self.name = self.name or self.figure.partition(" over ")[0].rstrip(",")
 
     def bar(self, which, placement):
         bar = getattr(self, which)
         return bar[placement] if isinstance(bar, dict) else bar
 
-    def ratio_in(self, a_round, against):
-        """The value that `must` limits, in one round; None when it is not known."""
-        if against == "itself":
-            value = quotient(a_round, self.ours, ITSELF)
-            return None if value is None else value / SCALES[self.unit]
-        if against == "limit":
-            return quotient(a_round, self.ours, self.limit, self.factor)
-        return quotient(a_round, self.ours, self.peers[against])
+    def compared_with(self, pool, key, factor=1.0):
+        """How many times `factor` of the key ours are; None when there are no values of either."""
+        ours, theirs = pool.of_both(self.ours, key)
+        values = [factor * s.value for s in theirs]
+        if not ours or not values or min(values) <= 0:
+            return None
+        return stats.of_two([s.value for s in ours], values, stats.alike(ours, theirs))
 
-    def ratios(self, rounds):
-        """What it is held against, and the ratios of the rounds that have one."""
-        found = {against: [(r, v) for r in rounds if (v := self.ratio_in(r, against)) is not None]
-                 for against in self.against}
-        hardest = max if self.better == LOWER else min
-        return hardest(((a, v) for a, v in found.items() if v),
-                       key=lambda one: median(v for _, v in one[1]), default=(None, []))
+    def estimate(self, pool, against):
+        """The value that `must` limits; None when it is not known."""
+        if against == "limit" and self.limit is not R:
+            return self.compared_with(pool, self.limit, self.factor)
+        if against not in ("limit", "itself"):
+            return self.compared_with(pool, self.peers[against])
+        ours = pool.of(self.ours)
+        values = [s.value / (self.factor * s.r if against == "limit" else SCALES[self.unit]) for s in ours]
+        return stats.of_one(values) if values else None
+
+    def estimates(self, pool):
+        """By what it is held against: how it compares with that, or None."""
+        return {against: self.estimate(pool, against) for against in self.against}
+
+    def hardest(self, estimates):
+        """The one of those that is hardest to beat, and how ours compare with it; None when nothing is known."""
+        known = {against: one for against, one in estimates.items() if one}
+        if self.better == LOWER:
+            return max(known.items(), key=lambda one: one[1].high, default=None)
+        return min(known.items(), key=lambda one: one[1].low, default=None)
 
     def holds(self, ratio, bar):
         return ratio <= bar if self.better == LOWER else ratio >= bar
 
-    def judge(self, values, bar):
+    def judge_one(self, known, bar):
         """Is the median on the good side of the bar, with its whole interval?"""
-        if len(values) < stats.ENOUGH:
+        if known is None or not known.enough:
             return UNSURE
-        holding = [self.holds(v, bar) for v in stats.interval(values)]
+        holding = [self.holds(v, bar) for v in (known.low, known.high)]
         return HELD if all(holding) else UNSURE if any(holding) else MISSED
+
+    def judge(self, estimates, bar):
+        """Is it so compared with each of those that it is held against?"""
+        outcomes = {self.judge_one(known, bar) for known in estimates.values()}
+        return next(outcome for outcome in (MISSED, UNSURE, HELD) if outcome in outcomes)
 
     def keys(self):
         """The keys of all values that it shows."""
-        return {self.ours, self.limit, self.floor, *self.peers.values()} - {None, ""}
+        return {self.ours, self.limit, self.floor, *self.peers.values()} - {None, NO_LIMIT}
 
     def absent(self, missing):
         """The needs for want of which there can be no ratio."""
@@ -71,6 +90,11 @@ class Row:
             return [self.needs]
         absent = [a for a in self.against if a in missing]
         return absent if self.all_peers or len(absent) == len(self.against) else []
+
+    def without(self, missing):
+        """The row without the peers that are not here."""
+        return replace(self, against=tuple(a for a in self.against if a not in missing),
+                       peers={name: key for name, key in self.peers.items() if name not in missing})
 
 
 # Values are in ns, messages/s and bytes/s.
@@ -91,13 +115,13 @@ def latency_rows():
     far_must, far_goal = 0.96, 0.88
     small = peers("lat", 4, PEERS + ("unix", "tcp"))
     yield Row("4 B send/recv, half round trip over R", "ns", "ours.lat.4", R, peers=small,
-              floor="raw.slot", must=both(1.12, far_must), goal=both(1.05, far_goal))
+              name="4 B half round trip", floor="raw.slot", must=both(1.12, far_must), goal=both(1.05, far_goal))
     yield Row("4 B send/recv, half round trip over newer UCX tag", "ns", "ours.lat.4", R,
-              against=("newer_ucx",), must=0.8, goal=0.75, peers=small, floor="raw.slot")
+              name="4 B half round trip", against=("newer_ucx",), must=0.8, goal=0.75, peers=small, floor="raw.slot")
     yield Row("4 B send/recv through a CQ, half round trip over R", "ns", "ours.cq.4", R,
-              peers=small, floor="raw.slot", must=both(1.45, far_must), goal=both(1.15, far_goal))
+              name="4 B half round trip through a CQ", peers=small, floor="raw.slot", must=both(1.45, far_must), goal=both(1.15, far_goal))
     yield Row("64 B over 4 B, half round trip", "ns", "ours.lat.64", "ours.lat.4", must=1.1,
-              goal=1.05, peers=peers("lat", 64), floor="raw.pingpong.64")
+              name="64 B half round trip", goal=1.05, peers=peers("lat", 64), floor="raw.pingpong.64")
     for size, name, must, goal in ((1024, "1 KiB", 0.57, 0.5), (4096, "4 KiB", 0.8, 0.55)):
         yield Row(f"{name} half round trip over UCX tag", "ns", f"ours.lat.{size}",
                   f"raw.pingpong.{size}", floor=f"raw.pingpong.{size}", against=("ucx",),
@@ -111,7 +135,8 @@ def stream_rows():
         yield Row(f"{size} B one-way rate{calls} over UCX tag", "M/s", f"ours.{ours}.{size}",
                   f"raw.fifo.{size}", floor=f"raw.fifo.{size}", against=("ucx",), must=must,
                   goal=goal, better=HIGHER, peers=peers("rate", size),
-                  needs="vi_rate --batch" if calls else None)
+                  needs="vi_rate --batch" if calls else None,
+                  name=f"{size} B one-way rate" + (" by calls for many" if calls else ""))
     for size, name in ((65536, "64 KiB"), (1048576, "1 MiB")):
         yield Row(f"{name} send/recv bandwidth over two copies in chunks", "MB/s",
                   f"ours.bw.{size}", f"raw.chunk.{size}", must=0.85, goal=0.95, better=HIGHER,
@@ -147,7 +172,7 @@ def one_copy_rows():
 
 def one_sided_rows():
     yield Row("8 B RDMA write to window memory, seen by a poller, over R", "ns", "ours.write.8", R,
-              must=1.2, goal=1.0, peers=peers("putlat", 8, TAGGED))
+              name="8 B RDMA write to window memory", must=1.2, goal=1.0, peers=peers("putlat", 8, TAGGED))
     yield Row("time inside VipPostSend, 4 B, nobody asleep", "ns", "ours.post.4",
               "raw.fifo_ns.4", against=("itself",), must=24.0, goal=15.0)
     yield Row("8 B RDMA read over two send/recv half round trips", "ns", "ours.read.8",
@@ -156,7 +181,7 @@ def one_sided_rows():
 
 def waiting_rows():
     yield Row("blocking receive, two cores, over a bare futex", "ns", "ours.block.4", "raw.futex",
-              must=1.2, goal=1.05, peers={"unix": "unix.block.4", "tcp": "tcp.block.4"})
+              name="blocking receive", must=1.2, goal=1.05, peers={"unix": "unix.block.4", "tcp": "tcp.block.4"})
     for mode, must, goal in (("yield", 1.4, 1.15), ("adaptive", 1.4, 1.15), ("block", 2.8, 1.2)):
         yield Row(f"one shared core, VIADUCT_WAIT={mode}", "us", f"ours.one.{mode}",
                   "raw.one.yield" if mode == "yield" else "raw.one.futex", against=("itself",),

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'perf'))
 sys.dont_write_bytecode = True
 from compare_lib import (build, classes, outcome, peers, plan,  # noqa: E402  after its path
-                         report, rounds, rows, scale, stats, tools)
+                         report, rounds, rows, scale, stats, tools, words)
 
 COMPARE = ROOT / 'perf/compare'
 VI_RAW = os.environ.get('VI_RAW')
@@ -145,34 +146,53 @@ class Classes(unittest.TestCase):
 
 
 class Statistics(unittest.TestCase):
-    def test_quotients_stay_within_a_round(self):
-        made = a_round(50, {'a': 150.0, 'b': 300.0})
-        self.assertEqual(stats.quotient(made, 'b', 'a'), 2)
-        self.assertEqual(stats.quotient(made, 'b', 'a', 2), 1)
-        self.assertEqual(stats.quotient(made, 'a', None), 3)
-        self.assertEqual(stats.quotient(made, 'a', ''), 150)
-        self.assertIsNone(stats.quotient(made, 'a', 'missing'))
-        self.assertIsNone(stats.quotient(made, 'missing', 'a'))
+    def test_samples_are_pooled_where_the_machine_was_steady(self):
+        kept = [a_round(50, {'a': 1.0, 'b': 2.0}), a_round(200, {'a': 3.0}), a_round(50, {'a': 4.0}, after=70)]
+        moved = [a_round(50, {'a': 100.0}, after=240), a_round(50, {'a': 100.0}, step=0.35, step_after=0.65)]
+        pool = stats.Pool(moved + kept)
+        self.assertEqual({key: [s.value for s in pool.of(key)] for key in ('a', 'b', 'c')},
+                         {'a': [1.0, 3.0, 4.0], 'b': [2.0], 'c': []})
+        near = stats.Pool(kept, lambda sample: sample.r < 100)
+        self.assertEqual([s.value for s in near.of('a')], [1.0, 4.0])
 
-    def test_no_quotient_when_the_processors_moved(self):
-        made = a_round(50, {'a': 100.0}, after=240)
-        self.assertIsNone(stats.quotient(made, 'a', None))
-        self.assertIsNone(stats.quotient(made, 'a', ''))
-        made = a_round(50, {'a': 100.0})
-        made.take('b', 500.0, probe(240), probe(240))
-        self.assertIsNone(stats.quotient(made, 'b', 'a'))
-        self.assertEqual(stats.quotient(made, 'a', None), 2)
-
-    def test_no_quotient_when_the_speed_changed(self):
-        made = a_round(50, {'a': 100.0}, step=0.35, step_after=0.65)
-        self.assertIsNone(stats.quotient(made, 'a', None))
-        made = a_round(50, {'a': 100.0}, step=0.35)
-        made.take('b', 500.0, probe(50, 0.65), probe(50, 0.65))
-        self.assertIsNone(stats.quotient(made, 'b', 'a'))
-        self.assertEqual(stats.quotient(made, 'a', None), 2)
+    def test_two_are_compared_by_rounds_that_have_both(self):
+        """A value of such a round counts in its own placement, wherever the other one was taken."""
+        made = [a_round(50, {'a': 1.0}), a_round(50, {'a': 2.0, 'b': 3.0}), a_round(50, {'b': 4.0}), a_round(50, {'a': 5.0})]
+        made[3].take('b', 6.0, probe(200), probe(200))
+        pool = stats.Pool(made, lambda sample: sample.r < 100)
+        self.assertEqual([[s.value for s in samples] for samples in pool.of_both('a', 'b')], [[2.0, 5.0], [3.0]])
 
     def test_r_is_the_mean_around_the_sample(self):
-        self.assertEqual(stats.quotient(a_round(50, {'a': 110.0}, after=60), 'a', None), 2)
+        (sample,) = stats.Pool([a_round(50, {'a': 110.0}, after=60)]).of('a')
+        self.assertEqual((sample.r, sample.step), (55, STEP))
+
+    def test_what_is_far_apart_is_not_alike(self):
+        def samples(r, step=STEP):
+            return [stats.Sample(1.0, probe(r, step), probe(r, step))] * 4
+        self.assertTrue(stats.alike(samples(50), samples(56)))
+        self.assertFalse(stats.alike(samples(50), samples(60)))
+        self.assertFalse(stats.alike(samples(50), samples(50, 0.4)))
+
+    def test_two_series(self):
+        known = stats.of_two([2.0, 2.2, 2.1, 1.9], [1.0, 1.0, 0.5, 1.25])
+        self.assertAlmostEqual(known.middle, 2.05)
+        self.assertAlmostEqual(known.low, 1.9 / 1.25)
+        self.assertAlmostEqual(known.high, 2.2 / 0.5)
+        self.assertTrue(known.enough)
+        self.assertFalse(stats.of_two([2.0] * 9, [1.0] * 3).enough)
+        self.assertFalse(stats.of_two([2.0] * 3, [1.0] * 9).enough)
+        self.assertFalse(stats.of_two([2.0] * 9, [1.0] * 9, False).enough)
+
+    def test_unlike_series_have_their_ratio_in_the_interval(self):
+        """Series of as many values or of many and few, the one calm, the other wild: 300 drawn samples of each."""
+        draw = random.Random(1)
+        for ours, theirs in ((5, 5), (12, 12), (30, 5)):
+            hits = 0
+            for _ in range(300):
+                known = stats.of_two([3 * draw.lognormvariate(0, 0.01) for _ in range(ours)],
+                                     [draw.lognormvariate(0, 0.2) for _ in range(theirs)])
+                hits += known.low <= 3 <= known.high
+            self.assertGreater(hits, 270, (ours, theirs))
 
     def test_the_interval_of_a_median(self):
         """The ranks of the usual table: the extremes for 6 values or more, the second for 9, the third for 12."""
@@ -184,12 +204,15 @@ class Statistics(unittest.TestCase):
     def test_spread_and_settled(self):
         calm, wild = [1.0, 1.01, 0.99, 1.0, 1.01], [1.0, 2.0, 0.5, 1.7, 1.2]
         self.assertAlmostEqual(stats.spread(calm), 0.01)
-        self.assertTrue(stats.settled(calm))
-        self.assertFalse(stats.settled(wild))
-        self.assertFalse(stats.settled(calm[:4]))
-        self.assertFalse(stats.settled([]))
+        self.assertAlmostEqual(stats.of_one(calm).spread, 0.01)
+        self.assertTrue(stats.of_one(calm).settled)
+        self.assertFalse(stats.of_one(wild).settled)
+        self.assertFalse(stats.of_one(calm[:4]).settled)
         self.assertIsNone(stats.spread([1.0]))
-        self.assertTrue(stats.settled(calm * 5 + wild))  # a few cannot move the median
+        self.assertTrue(stats.of_one(calm * 5 + wild).settled)  # a few cannot move the median
+        self.assertTrue(stats.of_two(calm, calm).settled)
+        self.assertFalse(stats.of_two(calm, wild).settled)
+        self.assertFalse(stats.of_two(calm[:3], calm).settled)
 
 
 def concluded(table, made, missing=None, optional=()):
@@ -206,19 +229,54 @@ class Rows(unittest.TestCase):
     beside = rows.Row('beside', 'ns', 'ours', 'floor', against=('ucx', 'other'), must=0.8,
                       goal=0.5, peers={'ucx': 'ucx', 'other': 'other'})
 
-    def test_medians_of_the_rounds_of_one_placement(self):
+    def test_medians_of_the_values_of_one_placement(self):
         near = [a_round(50, {'ours': 50.0 * n, 'ucx': 100.0}) for n in (1, 1.3, 1.3, 1.3, 9)]
         far = [a_round(200, {'ours': 300.0, 'ucx': 200.0})] * 5
         found = concluded([self.low], near + far)
-        self.assertEqual([(r['placement'], r['rounds']) for r in found.made],
+        self.assertEqual([(r['placement'], r['values']) for r in found.made],
                          [('near', 5), ('far', 5)])
         first, second = found.made
         self.assertEqual((first['ratio'], first['ratio_low'], first['ratio_high']), (1.3, 1, 9))
         self.assertEqual((first['must_outcome'], first['goal_outcome']), ('unsure', 'unsure'))
         self.assertEqual((first['ours'], first['limit'], first['peers']), (65, 50, {'ucx': 100}))
+        self.assertEqual((first['peer_ratios'], first['peer_outcomes']), ({'ucx': 0.65}, {'ucx': 'unsure', 'gone': 'unsure'}))
         self.assertEqual((second['ratio'], second['must_outcome'], second['spread']),
                          (1.5, 'missed', 0))
         self.assertEqual((found.left_out, found.unknown), ([], 0))
+
+    def test_a_machine_that_moves_in_each_round(self):
+        """No round has both values in one placement; each placement has eight of each."""
+        beside, made = self.beside.without({'other': ''}), []
+        for n in range(16):
+            near, far = probe(50), probe(200)
+            one, other = (near, far) if n % 2 else (far, near)
+            moved = stats.Round(probes=[one, other])
+            moved.take('ours', 60.0 if one is near else 200.0, one, one)
+            moved.take('ucx', 100.0 if other is near else 250.0, other, other)
+            made.append(moved)
+        found = concluded([beside], made).made
+        self.assertEqual([(r['placement'], r['ratio'], r['must_outcome'], r['peer_outcomes']) for r in found],
+                         [('near', 0.6, 'held', {'ucx': 'ahead'}), ('far', 0.8, 'held', {'ucx': 'ahead'})])
+
+    def test_a_peer_that_is_here_counts_without_values_too(self):
+        """Nothing is held, settled or ahead while it is not known."""
+        moved = [a_round(50, {'ours': 60.0, 'ucx': 100.0}) for _ in range(6)]
+        for one in moved:
+            one.take('other', 10.0, probe(50), probe(200))
+        (row,) = concluded([self.beside], moved).made
+        self.assertEqual((row['must_outcome'], row['peer_outcomes']), ('unsure', {'ucx': 'ahead', 'other': 'unsure'}))
+        found = classes.Classes([probe(50)])
+        self.assertEqual(outcome.unsettled([self.beside], moved, found, {}), [self.beside])
+        self.assertEqual(outcome.unsettled([self.beside], moved, found, {'other': ''}), [])
+        (row,) = concluded([self.beside], moved, {'other': 'not here'}).made
+        self.assertEqual((row['must_outcome'], row['peer_outcomes']), ('held', {'ucx': 'ahead'}))
+
+    def test_each_of_several_is_held_against(self):
+        for other, word in ((100.0, 'held'), (60.0, 'missed')):
+            made = [a_round(50, {'ours': 60.0, 'ucx': 100.0, 'other': other})] * 4
+            self.assertEqual(concluded([self.beside], made).made[0]['must_outcome'], word)
+        made = [a_round(50, {'ours': 60.0, 'ucx': 100.0, 'other': other}) for other in (70.0, 80.0, 90.0, 60.0)]
+        self.assertEqual(concluded([self.beside], made).made[0]['must_outcome'], 'unsure')
 
     def test_rounds_of_unlike_speed_are_apart(self):
         fast = [a_round(50, {'ours': 50.0}, step=0.35)] * 8
@@ -256,9 +314,20 @@ class Rows(unittest.TestCase):
                              ([1.0] * 4, 'unsure'), ([2.0] * 4, 'unsure'),
                              ([1.0] * 4 + [1.6], 'unsure'), ([1.0] * 30 + [1.6] * 5, 'held'),
                              ([1.0] * 5 + [1.6] * 30, 'missed')):
-            self.assertEqual(self.low.judge(values, 1.5), word, values)
-        self.assertEqual(self.high.judge([0.8] * 5, 0.8), 'held')
-        self.assertEqual(self.high.judge([0.7] * 5, 0.8), 'missed')
+            self.assertEqual(self.low.judge_one(stats.of_one(values), 1.5), word, values)
+        self.assertEqual(self.high.judge_one(stats.of_two([0.8] * 4, [1.0] * 4), 0.8), 'held')
+        self.assertEqual(self.high.judge_one(stats.of_two([0.7] * 4, [1.0] * 4), 0.8), 'missed')
+        self.assertEqual(self.high.judge_one(stats.of_two([0.7] * 3, [1.0] * 9), 0.8), 'unsure')
+        self.assertEqual(self.high.judge_one(None, 0.8), 'unsure')
+
+    def test_ahead_even_and_behind(self):
+        one = [1.0] * 4
+        for row, ours, word in ((self.low, [0.9] * 4, 'ahead'), (self.low, [1.1] * 4, 'behind'), (self.low, one, 'even'),
+                                (self.low, [0.9, 1.0, 1.0, 1.1], 'even'), (self.low, [0.5, 1.0, 1.0, 2.0], 'unsure'),
+                                (self.low, [0.8, 0.9, 0.9, 1.05], 'unsure'),
+                                (self.low, [0.9] * 3, 'unsure'), (self.low, [0.9, 0.9, 0.9, 1.0], 'unsure'),
+                                (self.high, [0.9] * 4, 'behind'), (self.high, [1.1] * 4, 'ahead')):
+            self.assertEqual(outcome.standing(row, stats.of_two(ours, one)), word, ours)
 
     def test_what_cannot_be_measured_is_left_out_with_its_reason(self):
         made = [a_round(50, {'ours': 60.0, 'floor': 30.0, 'other': 100.0})]
@@ -272,15 +341,16 @@ class Rows(unittest.TestCase):
         self.assertEqual(row['against'], 'other')
 
     def test_what_is_not_settled(self):
+        low = self.low.without({'ucx': '', 'gone': ''})
         found = classes.Classes([probe(50)])
         made = [a_round(50, {'ours': 50.0, 'bw': 1.0, 'limit': 1.0 + 0.1 * n}) for n in range(5)]
-        self.assertEqual(outcome.unsettled([self.low, self.high, self.beside], made, found, {}),
+        self.assertEqual(outcome.unsettled([low, self.high, self.beside], made, found, {}),
                          [self.high, self.beside])
         self.assertEqual(outcome.unsettled([self.beside], made, found, {'ucx': '', 'other': ''}),
                          [])
-        self.assertEqual(outcome.unsettled([self.low], made[:4], found, {}), [self.low])
+        self.assertEqual(outcome.unsettled([low], made[:4], found, {}), [low])
         moved = [a_round(50, {'ours': 50.0}, after=240)] * 9
-        self.assertEqual(outcome.unsettled([self.low], moved, found, {}), [self.low])
+        self.assertEqual(outcome.unsettled([low], moved, found, {}), [low])
 
     def test_every_row_can_be_judged(self):
         for row in rows.all_rows():
@@ -294,18 +364,8 @@ class Rows(unittest.TestCase):
 
     def test_every_row_has_what_is_asked_of_it(self):
         """Whatever the values, rows lack nothing but peers that are not installed."""
-        class All(dict):
-            def get(self, key, default=None):
-                return self[key]
-
-            def __missing__(self, key):
-                return stats.Sample(50.0, probe(50), probe(50))
-
-            def __contains__(self, key):
-                return True
-        with mock.patch.object(stats.Round, 'part', lambda made, wanted: made):
-            found = concluded(rows.all_rows(), [stats.Round(samples=All({'': 0}),
-                                                            probes=[probe(50)])])
+        keys = {key for row in rows.all_rows() for key in row.keys()}
+        found = concluded(rows.all_rows(), [a_round(50, dict.fromkeys(keys, 50.0))])
         self.assertEqual(found.unknown, 0)
         self.assertEqual([r['figure'] for r in found.made if r['placement'] == 'near'],
                          [r.figure for r in rows.all_rows()])
@@ -556,11 +616,11 @@ class Rounds(unittest.TestCase):
         self.made.rounds = [a_round(50, {'ours': 90.0})] * 5
         status, document = self.reported()
         self.assertEqual((status, document['schema'], document['schema_version'],
-                          document['quick']), (0, 'viaduct.compare', 2, True))
+                          document['quick']), (0, 'viaduct.compare', 3, True))
         (row,) = document['rows']
         self.assertEqual((row['figure'], row['placement'], row['speed'], row['ours'],
                           row['ours_steps'], row['limit'], row['peers'], row['unit'],
-                          row['ratio'], row['spread'], row['rounds'], row['must'], row['goal'],
+                          row['ratio'], row['spread'], row['values'], row['must'], row['goal'],
                           row['must_outcome'], row['goal_outcome']),
                          ('a row', 'near', 'counted', 90, 300, 50, {}, 'ns', 1.8, 0, 5, 2, 1,
                           'held', 'missed'))
@@ -655,11 +715,50 @@ class Rounds(unittest.TestCase):
         self.assertEqual([p.r for p in made.probes], [50, 200, 204])
         self.assertEqual((made.samples['ours'].value, made.samples['ours'].before.r), (90, 200))
 
-    def test_what_stays_unlike_gives_no_ratio(self):
+    def test_what_stays_unlike_does_not_count(self):
         self.run_plan([('moves', lambda _: {'ours': 90.0})], 1,
                       (50, 200, 210, 205, 50, 51, 52))
-        (made,) = self.made.rounds
-        self.assertIsNone(stats.quotient(made, 'ours', None))
+        self.assertEqual(stats.Pool(self.made.rounds).of('ours'), [])
+
+
+class Words(unittest.TestCase):
+    """The last line of a report."""
+
+    @staticmethod
+    def row(key, name, peer_outcomes, ratio=0.5, placement='near'):
+        """An outcome of the row of the table that has this value."""
+        row = next(r for r in rows.all_rows() if r.ours == key)
+        assert row.name == name, row.name
+        return {'name': name, 'key': key, 'placement': placement, 'better': row.better, 'peer_outcomes': peer_outcomes,
+                'peer_ratios': {peer: ratio for peer, outcome in peer_outcomes.items() if outcome != 'unsure'}}
+
+    def test_where_ours_are_ahead_and_where_not(self):
+        made = [
+            self.row('ours.lat.4', '4 B half round trip', {'ucx': 'ahead', 'tcp': 'behind'}),
+            self.row('ours.lat.4', '4 B half round trip', {'newer_ucx': 'ahead'}),
+            self.row('ours.lat.64', '64 B half round trip', {'ucx': 'even', 'mpich': 'ahead'}, 0.98),
+            self.row('ours.lat.1024', '1 KiB half round trip', {'newer_mpich': 'behind', 'ucx': 'even'}, 1.2),
+            self.row('ours.many.4', '4 B one-way rate by calls for many', {'ucx': 'behind'}, 0.9),
+            self.row('ours.write.8', '8 B RDMA write to window memory', {'ucx': 'unsure', 'newer_ucx': 'ahead'}),
+            self.row('ours.block.4', 'blocking receive', {'unix': 'behind'}),
+            self.row('ours.post.4', 'time inside VipPostSend, 4 B, nobody asleep', {}),
+            self.row('ours.latwin.65536', '64 KiB half round trip into window memory', {'newer_ucx_cma': 'even'}, placement='far'),
+        ]
+        self.assertEqual(words.in_words(made, {'ucx': '1.13.1', 'newer_ucx': '1.22.0', 'newer_mpich': '5.0.2'}),
+                         'near: Viaduct is ahead of all in 4 B half round trip; '
+                         'is even in 64 B half round trip (0.98 of the time of UCX 1.13.1); '
+                         'is behind in 1 KiB half round trip (1.20 of the time of MPICH 5.0.2), '
+                         '4 B one-way rate by calls for many (0.90 of the rate of UCX 1.13.1); '
+                         'has too few steady values for 8 B RDMA write to window memory. '
+                         'far: Viaduct is even in 64 KiB half round trip into window memory (0.50 of the time of UCX 1.22.0 with one copy)')
+
+    def test_without_libraries(self):
+        self.assertEqual(words.in_words([self.row('ours.block.4', 'blocking receive', {'tcp': 'ahead'})], {}), words.NO_PEER)
+
+    def test_every_library_has_a_name(self):
+        for row in rows.all_rows():
+            self.assertLessEqual(set(row.peers) - {'unix', 'tcp'}, set(words.NAMES))
+            self.assertNotIn(',', row.name if set(row.peers) & set(words.NAMES) else '')
 
 
 class Plots(unittest.TestCase):

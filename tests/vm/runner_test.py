@@ -235,6 +235,9 @@ class ImageTest(unittest.TestCase):
         self.assertLess(names.index("a"), names.index("a/b"))
         self.assertEqual(names[-1], "TRAILER!!!")
 
+    def test_a_program_may_have_another_name_in_the_guest(self):
+        self.assertEqual(vm_run.named(("cmp", ("python3", "bin/other"))), [("cmp", None), ("python3", "bin/other")])
+
     def test_a_program_brings_its_libraries(self):
         image = vm_image.Image()
         image.program("python3")

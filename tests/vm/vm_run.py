@@ -19,6 +19,11 @@ def build_folder():
     return Path(os.environ.get("VIADUCT_BUILD") or Path(__file__).resolve().parent.parent.parent / "build")
 
 
+def named(programs):
+    """(program, name in the guest, or None)"""
+    return [(program, None) if isinstance(program, str) else program for program in programs]
+
+
 class Suite:
     """A suite.  guests: for each its adapters, as (name of link, port) in the order of their slots."""
 
@@ -30,11 +35,11 @@ class Suite:
         self.script = Path(script)
         self.modules = modules
         self.timeout = timeout
-        self.programs = programs
+        self.programs = programs  # of this machine; or (program, name in the guest)
         self.files = files  # (path here, name in the guest)
         self.compiled = compiled  # sources of programs for guests
         self.compiled32 = compiled32  # sources of programs of 32 bits, which are named NAME-32
-        self.built = built  # programs of the build, by their path there
+        self.built = built  # programs and libraries of the build, by their path there, likewise
         self.stock = stock  # modules that the kernel's package has
         self.plugins = plugins  # of libibverbs
         self.network = network  # do guests have an Ethernet in addition to the links?
@@ -96,10 +101,10 @@ class Run:
             image.data(f"modules/{name}.ko", stock_module(self.kernel, name))
         for name in self.suite.plugins:
             image.verbs_plugin(name)
-        for program in self.suite.programs:
-            image.program(program)
-        for program in self.suite.built:
-            image.program(build_folder() / program)
+        for program, name in named(self.suite.programs):
+            image.program(program, name)
+        for program, name in named(self.suite.built):
+            image.program(build_folder() / program, name)
         for source in self.suite.compiled:
             image.compiled(source)
         for source in self.suite.compiled32:

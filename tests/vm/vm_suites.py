@@ -106,6 +106,10 @@ SUITES = {one.name: one for one in (
     suite("cdev-shmem-examples", ring(3), CDEV, script="cdev-shmem", kernel_args="PART=examples", **SHMEM),
     suite("cdev-shmem-examples2", PAIR, CDEV, script="cdev-shmem", kernel_args="PART=examples", **SHMEM),
     suite("cdev-shmem-faults", ring(3), CDEV, script="cdev-shmem", kernel_args="PART=faults", **SHMEM),
+    # Of Debian's two names of the program the package redis-tools has the one, and redis-server the other, with a service.
+    suite("cdev-sockets", PAIR, CDEV, built=AGENTS[:2] + ("sock/run/vi_run", ("sock/hook/libvisock.so", "hook/libvisock.so")),
+          programs=("redis-cli", "redis-benchmark", ("redis-check-rdb", "bin/redis-server")), network=True, stock=("e1000",),
+          window_bytes=16 << 20, timeout=900),
     suite("epf", PAIR, ("ntb", "ntb_hw_epf") + CLIENTS[2:], script="pair", **EPF),
     suite("epf_kmod", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), script="kmod_pair",
           compiled=(PROGRAMS / "kmod_pair.c",), **EPF),

@@ -55,6 +55,8 @@ protected:
 		}
 	};
 
+	unsigned polls_until(VIP_VI_HANDLE wanted);
+
 	/* Takes one entry and its descriptor; NULL when there is none. */
 	VIP_VI_HANDLE take()
 	{
@@ -271,6 +273,64 @@ TEST_F(CqMany, NoneStarvesBesideOneThatNeverEnds)
 	EXPECT_LE(count[vis[0]], 2 * kAll);
 	for (unsigned i = 1; i < kAll; i++)
 		EXPECT_EQ(1u, count[vis[i]]) << i;
+}
+
+/*
+ * How many polls find an entry of the first VI, whose word tells of a message at each poll, until one has an entry of
+ * the wanted VI.
+ */
+unsigned CqMany::polls_until(VIP_VI_HANDLE wanted)
+{
+	constexpr unsigned kMost = 10000;
+
+	fake_arrive_messages(vis[0], kMost);
+	for (unsigned n = 0; n < kMost; n++) {
+		EXPECT_EQ(VIP_SUCCESS, post_recv(vis[0], 0));
+		VIP_VI_HANDLE vi = take();
+
+		if (vi == wanted)
+			return n;
+		EXPECT_EQ(vis[0], vi);
+	}
+	return kMost;
+}
+
+TEST_F(CqMany, NoneStarvesWhoseWordTellsNothing)
+{
+	Arrivals a;
+
+	watched_vis();
+	fake_on_progress_vi(Arrivals::progress, &a);
+	for (unsigned i = 1; i <= 10; i++)
+		ASSERT_EQ(VIP_SUCCESS, post_send(vis[i], i));
+	ASSERT_EQ(VIP_SUCCESS, post_recv(vis[15], 15));
+	ASSERT_EQ(VIP_SUCCESS, post_recv(vis[20], 20));
+	EXPECT_EQ(nullptr, take());
+	/* Completed by another thread. */
+	fake_complete(vis[15], 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
+	EXPECT_LE(polls_until(vis[15]), 2u * 11);
+	/* A send that was under way. */
+	fake_complete(vis[7], 0, 0, VIP_STATUS_OP_SEND, 0, 0);
+	EXPECT_LE(polls_until(vis[7]), 2u * 11);
+	/* Missed by a thread that found the lock held. */
+	a.left[vis[20]] = 1;
+	fake_arrive_unseen(vis[20]);
+	fake_unwatch_later(vis[20]);
+	EXPECT_LE(polls_until(vis[20]), 16u + 2 * 11);
+}
+
+/* The only queue that is due goes, and another one becomes due. */
+TEST_F(CqMany, TheLastThatIsDueMayGo)
+{
+	watched_vis();
+	ASSERT_EQ(VIP_SUCCESS, post_send(vis.back(), 0));
+	EXPECT_EQ(nullptr, take());
+	destroy_vi(vis.back());
+	vis.pop_back();
+	ASSERT_EQ(VIP_SUCCESS, post_recv(vis[5], 5));
+	fake_complete(vis[5], 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
+	EXPECT_LE(polls_until(vis[5]), 2u);
+	EXPECT_EQ(vis[0], take());
 }
 
 /* Nor does the busy one, whose entries come in another way than those of the others. */

@@ -120,7 +120,7 @@ static int progress_vi(struct vi_vi *vi)
 
 /* The words of a VI, by the place of its handle in the table of handles. */
 static struct vi_words {
-	_Atomic uint32_t came, polls;
+	_Atomic uint32_t came, polls, messages;
 } words[U_IDTAB_SLOTS];
 
 static struct vi_words *words_of(const struct vi_vi *vi)
@@ -128,12 +128,28 @@ static struct vi_words *words_of(const struct vi_vi *vi)
 	return &words[atomic_load(&vi->id) % U_IDTAB_SLOTS];
 }
 
+/* Completes a receive with the next of fake_arrive_messages(). */
+static int take_message(struct vi_vi *vi, struct vi_words *w)
+{
+	uint32_t done = atomic_load(&vi->rq.done);
+
+	if (vi->rq.next == done)
+		vi->rq.next++;
+	vi_wq_complete(&vi->rq, done, VIP_STATUS_OP_RECEIVE, 0);
+	if (atomic_fetch_sub(&w->messages, 1) == 1)
+		atomic_store(&w->came, 0);
+	return VI_POLL_MOVED;
+}
+
 static int poll_recv(struct vi_vi *vi)
 {
 	struct vi_words *w = words_of(vi);
-	bool came = atomic_exchange(&w->came, 0) != 0;
+	bool came;
 
 	atomic_fetch_add(&w->polls, 1);
+	if (atomic_load(&w->messages) != 0)
+		return take_message(vi, w);
+	came = atomic_exchange(&w->came, 0) != 0;
 	return came || !atomic_load(&fake.watchable) ? VI_POLL_PROGRESS : 0;
 }
 
@@ -587,6 +603,14 @@ void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_
 void fake_arrive(VIP_VI_HANDLE vi)
 {
 	atomic_store(&words_of(vi_of(vi))->came, 1);
+}
+
+void fake_arrive_messages(VIP_VI_HANDLE handle, uint32_t count)
+{
+	struct vi_words *w = words_of(vi_of(handle));
+
+	atomic_store(&w->messages, count);
+	atomic_store(&w->came, count != 0);
 }
 
 int fake_unwatch(VIP_VI_HANDLE handle)

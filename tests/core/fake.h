@@ -54,6 +54,8 @@ void fake_locked(VIP_VI_HANDLE vi, int is_recv, void (*fn)(void *), void *arg);
 void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_ERROR_CODE code);
 /* Something has come for the VI: a poll of a CQ that watches its word visits it. */
 void fake_arrive(VIP_VI_HANDLE vi);
+/* So many messages came: each poll_recv() completes a receive with the next; the word tells while there are more. */
+void fake_arrive_messages(VIP_VI_HANDLE vi, uint32_t count);
 /* As vi_cq_unwatch() and, if that is due, vi_cq_grace(); returns whether it was due. */
 int fake_unwatch(VIP_VI_HANDLE vi);
 /* vi_cq_unwatch_later() */

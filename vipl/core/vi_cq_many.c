@@ -4,10 +4,11 @@
  *
  * A poll compares one word for each watched queue, in a dense table and without taking a lock, and visits only queues
  * whose word says that something came; it begins after the queue at which the previous poll ended.  Queues that
- * completed something otherwise, or that cannot be watched, are on cq->due, a fifo.  While that is not empty a poll
- * compares DUE_WORDS words before it serves the first of them: so neither kind keeps the other waiting.  In addition
- * one queue is visited in turn for every TURN_WORDS words, so that events which no word shows (an error report of the
- * peer, say) are found, too, and queues that are idle for long leave the list.
+ * completed something otherwise, or that cannot be watched, are on cq->due, a fifo.  While that is not empty every
+ * second poll begins with the first of them, and a poll compares DUE_WORDS words before it serves them all: so neither
+ * kind keeps the other waiting.  In addition one queue is visited in turn for every TURN_WORDS words, so that events
+ * which no word shows (an error report of the peer, say) are found, too, and queues that are idle for long leave the
+ * list.
  */
 #include "vi_cq_many.h"
 #include "u_time.h"
@@ -16,6 +17,7 @@
 
 #define DUE_WORDS 32u
 #define TURN_WORDS 2048u
+#define MISSED_POLLS 16u
 
 /* From here on polls visit only some of the hot queues: all that are listed go to cq->due.  Caller holds cq->lock. */
 static U_COLD void begin_many(struct vi_cq *cq)
@@ -149,6 +151,15 @@ static bool serve_came(struct vi_cq *cq, uint32_t left, struct vi_wq **wq_out)
 	return false;
 }
 
+/* Serves the first queue on cq->due, which is not empty; false: it has no entry.  Caller holds cq->lock. */
+static bool serve_first_due(struct vi_cq *cq, struct vi_wq **wq_out)
+{
+	struct vi_wq *wq = cq->due;
+
+	cq->due = wq->mark_next;
+	return serve(cq, wq, wq_out);
+}
+
 /*
  * Serves the queues that are on cq->due now, which is not empty, up to the first that has an entry; false: none has.
  * Caller holds cq->lock.
@@ -159,8 +170,7 @@ static bool serve_due(struct vi_cq *cq, struct vi_wq **wq_out)
 
 	do {
 		wq = cq->due;
-		cq->due = wq->mark_next;
-		if (serve(cq, wq, wq_out))
+		if (serve_first_due(cq, wq_out))
 			return true;
 	} while (wq != last);
 	return false;
@@ -185,18 +195,33 @@ static U_COLD void take_turns(struct vi_cq *cq)
 	}
 }
 
+/* Queues that could not be taken off the watched ones come onto cq->due, if their locks are free now. */
+static inline void take_missed(struct vi_cq *cq)
+{
+	if (u_unlikely(atomic_load_explicit(&cq->missed, memory_order_relaxed))) {
+		vi_cq_take_missed(cq);
+		vi_cq_poll_marked(cq);
+	}
+}
+
 /*
  * Serves queues for which something came or that are due, until one has an entry, which is taken; false: none has.
  * Caller holds cq->lock.
  */
 static bool find_entry(struct vi_cq *cq, struct vi_wq **wq_out)
 {
+	uint32_t poll = vi_cq_polls(cq);
+
+	/* Some polls begin with what no word tells of, since words may tell of messages without end. */
+	if (poll % MISSED_POLLS == 0)
+		take_missed(cq);
+	if (poll % 2 == 0 && cq->due != NULL && serve_first_due(cq, wq_out))
+		return true;
 	if (cq->due != NULL && (serve_came(cq, DUE_WORDS, wq_out) || serve_due(cq, wq_out)))
 		return true;
 	if (serve_came(cq, cq->watch_count, wq_out))
 		return true;
-	if (u_unlikely(atomic_load_explicit(&cq->missed, memory_order_relaxed)))
-		vi_cq_take_missed(cq);
+	take_missed(cq);
 	/* Progress on a VI may have completed something on its other queue. */
 	vi_cq_poll_marked(cq);
 	return cq->due != NULL && serve_due(cq, wq_out);

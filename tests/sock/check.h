@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,5 +18,13 @@
 			_exit(1);                                                                  \
 		}                                                                                  \
 	} while (0)
+
+/* SIGALRM ends the program in so many seconds as the test gives it, which depend on the machine and the build. */
+static inline void end_when_late(void)
+{
+	const char *text = getenv("CHECK_SECONDS");
+
+	alarm(text ? (unsigned int)strtoul(text, NULL, 10) : 120);
+}
 
 #endif

@@ -33,7 +33,7 @@ def environment(**more):
     if "SOCK_SANITIZED" in clean:
         # The preloaded library comes before the sanitizer's; interpreters leave memory.
         clean["ASAN_OPTIONS"] = clean.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"
-    return {**clean, "VIADUCT_AGENT": str(AGENT), **more}
+    return {**clean, "VIADUCT_AGENT": str(AGENT), "CHECK_SECONDS": str(PATIENCE // 2), **more}
 
 
 class Fabric:

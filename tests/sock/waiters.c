@@ -20,7 +20,6 @@
 
 #include "check.h"
 
-#define PATIENCE 120
 #define POOL 4
 
 static struct sockaddr_in address;
@@ -204,7 +203,7 @@ int main(int argc, char **argv)
 {
 	const char *what = argc == 2 ? argv[1] : "";
 
-	alarm(PATIENCE);
+	end_when_late();
 	listen_somewhere();
 	set = epoll_create1(0);
 	CHECK(set >= 0);

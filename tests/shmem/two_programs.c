@@ -95,7 +95,8 @@ int main(int argc, char **argv)
 		shmem_long_p(&variable, 1, next);
 	else if (strcmp(what, "atomic") == 0)
 		shmem_long_atomic_inc(&variable, next);
-	else if (strcmp(what, "lock") == 0)
+	/* PE 0 would keep it, and others of its program wait. */
+	else if (strcmp(what, "lock") == 0 && !same(0))
 		shmem_set_lock(&lock);
 	shmem_finalize();
 	return 0;

@@ -124,7 +124,11 @@ struct nvi_sending {
 	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see nvi_receiving.read_head */
 	uint32_t offered; /* bit n % NVI_READS_MAX: the request of read n has an offer */
 	_Atomic uint32_t read_tail;
-	/* progress must be made again: the last run used up its budget, or writes are to be flushed */
+	/*
+	 * Progress must be made again: the last run used up its budget, writes are to be flushed, an answer was queued,
+	 * or credit came for what waits.  Set only while tx.waiting is: else nothing would reset it, and the channel
+	 * could not be armed.
+	 */
 	_Atomic bool more;
 	struct nvi_grant grants[NVI_GRANTS_MAX];
 	struct nvi_grant *grant_last; /* found by the last search */
@@ -319,6 +323,13 @@ static inline bool nvi_chan_lives(const struct nvi_chan *ch)
 {
 	return vi_state(ch->vi) == VIP_STATE_CONNECTED ||
 	       atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
+}
+
+/* Is an answer queued that was not begun?  A hint for a caller that holds neither lock of the VI. */
+static inline bool nvi_answers_left(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->answers.tail, memory_order_relaxed) !=
+	       atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
 }
 
 /* Is the connection to be broken? Caller holds a lock of the VI, or chan_lock. */

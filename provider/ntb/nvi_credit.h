@@ -28,10 +28,8 @@ void nvi_credit_fault(struct nvi_chan *ch);
 static inline void nvi_tx_update_waiting(struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;
-	bool answers = atomic_load_explicit(&ch->answers.tail, memory_order_relaxed) !=
-		       atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
-	uint32_t waiting = ch->tx.msg.op != 0 || nvi_sq_done(sq) != sq->tail || answers ||
-			   ch->tx.drains;
+	uint32_t waiting = ch->tx.msg.op != 0 || nvi_sq_done(sq) != sq->tail ||
+			   nvi_answers_left(ch) || ch->tx.drains;
 
 	if (waiting != atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed))
 		atomic_store_explicit(&ch->tx.waiting, waiting, memory_order_release);

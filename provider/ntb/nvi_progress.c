@@ -20,9 +20,7 @@ static inline bool tx_can_go_on(const struct nvi_chan *ch)
 	return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0 &&
 	       (atomic_load_explicit(&ch->in_ctl->credit, memory_order_relaxed) !=
 			atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->tx.more, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->answers.head, memory_order_relaxed) !=
-			atomic_load_explicit(&ch->answers.tail, memory_order_relaxed));
+		atomic_load_explicit(&ch->tx.more, memory_order_relaxed) || nvi_answers_left(ch));
 }
 
 /*

@@ -124,8 +124,7 @@ static inline bool nvi_may_publish(const struct nvi_chan *ch)
 {
 	return ch->tx.msg.op == 0 && ch->tx.seq != ch->tx.limit &&
 	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
-	       atomic_load_explicit(&ch->answers.head, memory_order_relaxed) ==
-		       atomic_load_explicit(&ch->answers.tail, memory_order_relaxed);
+	       !nvi_answers_left(ch);
 }
 
 /* As nvi_may_publish(); and may nvi_publish_plain() be used? */

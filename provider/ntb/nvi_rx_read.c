@@ -25,9 +25,15 @@ void nvi_rx_queue_answer(struct nvi_chan *ch, const struct nvi_answer *answer)
 
 	ch->answers.queue[tail % NVI_READS_MAX] = *answer;
 	atomic_store_explicit(&ch->answers.tail, tail + 1, memory_order_release);
-	/* The thread that makes progress continues sending when it has dropped rx_lock. */
+	/*
+	 * The thread that makes progress continues sending when it has dropped rx_lock.  If another thread has tx_lock
+	 * then, tx.more keeps threads that arm from sleeping until one has tried: maybe no credit will come that wakes
+	 * them.  If a thread has begun the answer before, nothing would reset it.
+	 */
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_tx_update_waiting(ch);
+	if (nvi_answers_left(ch))
+		atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
 	u_biased_drop(&ch->vi->tx_lock);
 }
 

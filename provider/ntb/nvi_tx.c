@@ -393,9 +393,7 @@ static bool work_left(const struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;
 
-	return ch->tx.msg.op != 0 || sq->next != sq->tail ||
-	       atomic_load_explicit(&ch->answers.tail, memory_order_relaxed) !=
-		       atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
+	return ch->tx.msg.op != 0 || sq->next != sq->tail || nvi_answers_left(ch);
 }
 
 /*

@@ -278,6 +278,55 @@ TEST_P(EachWay, ALongAnswerIsStoredInPieces)
 	expect_read(kLongRead);
 }
 
+// ---- answers that wait while all threads go to sleep
+
+class Waiting : public EachWay {
+protected:
+	// Every thread arms and sleeps, and wakes when a doorbell is rung.
+	void expect_answered(const uint8_t *at)
+	{
+		uint64_t rung;
+
+		do {
+			rung = nvi_loop_rung(loop);
+			nvi_loop_arm(loop);
+			nvi_loop_scan(loop);
+		} while (nvi_loop_rung(loop) != rung);
+		EXPECT_FALSE(nvi_loop_answers(loop, 0)) << "it waits for ever";
+		EXPECT_EQ(outcome(), kRead);
+		EXPECT_TRUE(has(at, kBody));
+		nvi_loop_arm(loop);
+		EXPECT_EQ(nvi_loop_polled(loop), 0u) << "nothing more is to be done";
+	}
+};
+
+// The thread that queued the answer found the lock for sending held, by a thread that sends nothing.
+TEST_P(Waiting, AfterTheThreadThatQueuedItHasGone)
+{
+	read_elsewhere();
+	nvi_loop_flush(loop);
+	nvi_loop_receive(loop, 0);
+	EXPECT_TRUE(nvi_loop_answers(loop, 0));
+	expect_answered(theirs);
+}
+
+// Another thread sends the answer before the one that queued it has said that it waits.
+TEST_P(Waiting, NotIfItWasSentMeanwhile)
+{
+	std::thread receiver;
+
+	read_elsewhere();
+	nvi_loop_flush(loop);
+	nvi_loop_lock(loop, 0);
+	receiver = std::thread([this] { nvi_loop_receive(loop, 0); });
+	EXPECT_TRUE(eventually([this] { return nvi_loop_answers(loop, 0) != 0; }));
+	nvi_loop_send(loop, 0);
+	EXPECT_FALSE(nvi_loop_answers(loop, 0));
+	nvi_loop_unlock(loop, 0);
+	receiver.join();
+	expect_answered(theirs);
+}
+
 // ---- answers that are not placed
 
 TEST_P(EachWay, OrdinaryMemory)
@@ -671,6 +720,7 @@ const auto kWays = ::testing::Combine(::testing::Values(VIP_SERVICE_RELIABLE_DEL
 
 INSTANTIATE_TEST_SUITE_P(Levels, EachWay, kWays, Name);
 INSTANTIATE_TEST_SUITE_P(Levels, Hostile, kWays, Name);
+INSTANTIATE_TEST_SUITE_P(Levels, Waiting, kWays, Name);
 
 // ---- connections that continue over another path
 

@@ -18,6 +18,7 @@
 #include "nvi_provider.h"
 #include "nvi_publish.h"
 #include "nvi_resume.h"
+#include "nvi_tx.h"
 #include "nvi_window.h"
 #include "port_emu.h"
 #include "port_fault.h"
@@ -397,6 +398,36 @@ int nvi_loop_poll_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out)
 	return vi_recv_done(loop->vi[end], atomic_load(&loop->vi[end]->id), d_out);
 }
 
+void nvi_loop_receive(struct nvi_loop *loop, int end)
+{
+	struct vi_vi *vi = loop->vi[end];
+
+	u_biased_take(&vi->rx_lock);
+	while (nvi_poll_recv(vi) & VI_POLL_MOVED)
+		;
+	u_biased_drop(&vi->rx_lock);
+}
+
+void nvi_loop_lock(struct nvi_loop *loop, int end)
+{
+	u_biased_take(&loop->vi[end]->tx_lock);
+}
+
+void nvi_loop_unlock(struct nvi_loop *loop, int end)
+{
+	u_biased_drop(&loop->vi[end]->tx_lock);
+}
+
+void nvi_loop_send(struct nvi_loop *loop, int end)
+{
+	nvi_tx_progress(loop->vi[end]->prov);
+}
+
+int nvi_loop_answers(struct nvi_loop *loop, int end)
+{
+	return nvi_answers_left(loop->vi[end]->prov);
+}
+
 int nvi_loop_take_recvs(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **descs, uint64_t max)
 {
 	uint64_t count = 0;
@@ -492,6 +523,11 @@ int64_t nvi_loop_reads_consumed(struct nvi_loop *loop, int end)
 uint32_t nvi_loop_arm(struct nvi_loop *loop)
 {
 	return nvi_arm(loop->nic);
+}
+
+int nvi_loop_scan(struct nvi_loop *loop)
+{
+	return nvi_scan(loop->vi[0]->nic->prov, true);
 }
 
 void nvi_loop_flush(struct nvi_loop *loop)

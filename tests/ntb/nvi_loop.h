@@ -71,6 +71,18 @@ void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out);
 int nvi_loop_on_error(struct nvi_loop *loop, VIP_ERROR_HANDLER handler, void *context);
 /* VIP_ERROR_CATASTROPHIC, which has nothing to do with a connection. */
 void nvi_loop_raise(struct nvi_loop *loop);
+/*
+ * Takes what came, as a thread does that afterwards finds the lock for sending held by another one: nothing is sent
+ * but what receiving itself sends.
+ */
+void nvi_loop_receive(struct nvi_loop *loop, int end);
+/* Takes the lock for sending, and drops it. */
+void nvi_loop_lock(struct nvi_loop *loop, int end);
+void nvi_loop_unlock(struct nvi_loop *loop, int end);
+/* Sends what can be sent; the caller has that lock. */
+void nvi_loop_send(struct nvi_loop *loop, int end);
+/* Is an answer to a read queued that was not begun?  Any thread. */
+int nvi_loop_answers(struct nvi_loop *loop, int end);
 /* How long a disconnect waits for messages under way; without this call not at all. */
 void nvi_loop_drain_ms(struct nvi_loop *loop, uint32_t ms);
 /* Does a disconnect of the end wait now?  Any thread. */
@@ -95,6 +107,8 @@ int64_t nvi_loop_reads_consumed(struct nvi_loop *loop, int end);
 
 /* The steps of a thread that waits in VIPL. */
 uint32_t nvi_loop_arm(struct nvi_loop *loop);
+/* Makes progress where it seems to be wanted, as a thread does that a doorbell woke. */
+int nvi_loop_scan(struct nvi_loop *loop);
 /* All that was stored for the peer has reached it. */
 void nvi_loop_flush(struct nvi_loop *loop);
 /* Have all slots of the end been consumed?  Asks the peer by a slot if need be. */

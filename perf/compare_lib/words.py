@@ -6,7 +6,7 @@ from .rows import HIGHER, UNSURE
 NAMES = {"ucx": "UCX {}", "newer_ucx": "UCX {}", "newer_ucx_cma": "UCX {} with one copy", "openmpi": "Open MPI {}",
          "newer_openmpi": "Open MPI {}", "mpich": "MPICH {}", "newer_mpich": "MPICH {}", "libfabric": "libfabric {}",
          "newer_libfabric": "libfabric {}"}  # sockets are no library
-TEXTS = {AHEAD: "is ahead of all in", EVEN: "is even in", BEHIND: "is behind in", UNSURE: "has too few steady values for"}
+TEXTS = {AHEAD: "is ahead of all in", EVEN: "is even in", BEHIND: "is behind in", UNSURE: "is undecided in"}
 NO_PEER = "Viaduct was compared with no other library, see scripts/setup --peers"
 
 

@@ -749,7 +749,7 @@ class Words(unittest.TestCase):
                          'is even in 64 B half round trip (0.98 of the time of UCX 1.13.1); '
                          'is behind in 1 KiB half round trip (1.20 of the time of MPICH 5.0.2), '
                          '4 B one-way rate by calls for many (0.90 of the rate of UCX 1.13.1); '
-                         'has too few steady values for 8 B RDMA write to window memory. '
+                         'is undecided in 8 B RDMA write to window memory. '
                          'far: Viaduct is even in 64 KiB half round trip into window memory (0.50 of the time of UCX 1.22.0 with one copy)')
 
     def test_without_libraries(self):

@@ -7,7 +7,7 @@ NAMES = {"ucx": "UCX {}", "newer_ucx": "UCX {}", "newer_ucx_cma": "UCX {} with o
          "newer_openmpi": "Open MPI {}", "mpich": "MPICH {}", "newer_mpich": "MPICH {}", "libfabric": "libfabric {}",
          "newer_libfabric": "libfabric {}"}  # sockets are no library
 TEXTS = {AHEAD: "is ahead of all in", EVEN: "is even in", BEHIND: "is behind in", UNSURE: "is undecided in"}
-NO_PEER = "Viaduct was compared with no other library, see scripts/setup --peers"
+NO_PEER = "no figure could be compared with that of another library; scripts/setup --peers brings some"
 
 
 def name_of(peer, versions):

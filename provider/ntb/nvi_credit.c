@@ -38,6 +38,8 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 	ch->tx.acked += fresh;
 	ch->tx.freed = ch->tx.after[(credit - 1) & ch->out_mask];
 	nvi_disarm(ch);
+	if (u_unlikely(nvi_answers_left(ch)))
+		atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
 	complete_acked(ch, credit);
 	return 1;
 }

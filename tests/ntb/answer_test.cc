@@ -282,6 +282,31 @@ TEST_P(EachWay, ALongAnswerIsStoredInPieces)
 
 class Waiting : public EachWay {
 protected:
+	// Fills the slots of the answering end, so that it cannot answer; the other end has taken none of them.
+	void fill()
+	{
+		for (unsigned i = 0; i < kSlots; i++) {
+			receive(i * 64, 64);
+			message(8);
+		}
+		ASSERT_EQ(counters(0).SlotsSent, slots + kSlots);
+	}
+
+	// An answer that will be placed waits for a slot, and credit for it came, which nobody has seen.
+	void expect_credit_unseen()
+	{
+		read(kBody, 0, kTo);
+		nvi_loop_flush(loop);
+		nvi_loop_receive(loop, 0);
+		while (nvi_loop_progress(loop, 0) != 0)
+			;
+		ASSERT_EQ(counters(0).SlotsSent, slots + kSlots);
+		ASSERT_TRUE(nvi_loop_answers(loop, 0));
+		while (nvi_loop_progress(loop, 1) != 0)
+			;
+		nvi_loop_flush(loop);
+	}
+
 	// Every thread arms and sleeps, and wakes when a doorbell is rung.
 	void expect_answered(const uint8_t *at)
 	{
@@ -298,6 +323,9 @@ protected:
 		nvi_loop_arm(loop);
 		EXPECT_EQ(nvi_loop_polled(loop), 0u) << "nothing more is to be done";
 	}
+
+	static constexpr size_t kTo = 16384;
+	uint64_t slots = 0;
 };
 
 // The thread that queued the answer found the lock for sending held, by a thread that sends nothing.
@@ -325,6 +353,31 @@ TEST_P(Waiting, NotIfItWasSentMeanwhile)
 	nvi_loop_unlock(loop, 0);
 	receiver.join();
 	expect_answered(theirs);
+}
+
+// A thread that waits until all is consumed takes the credit in.
+TEST_P(Waiting, ForCreditThatAFlushTakesIn)
+{
+	meet();
+	slots = counters(0).SlotsSent;
+	fill();
+	expect_credit_unseen();
+	nvi_loop_drained(loop, 0);
+	expect_answered(window.data + kTo);
+}
+
+// A write that is stored directly takes the credit in, and needs none of it.
+TEST_P(Waiting, ForCreditThatAWriteTakesIn)
+{
+	meet();
+	warm(window);
+	slots = counters(0).SlotsSent;
+	fill();
+	expect_credit_unseen();
+	write(window, 8192, 100);
+	EXPECT_EQ(counters(0).SlotsSent, slots + kSlots) << "the write is in no slot";
+	expect_answered(window.data + kTo);
+	EXPECT_TRUE(landed(window, 8192, 100));
 }
 
 // ---- answers that are not placed

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Progress on a channel receives, then sends.  A thread that finds a lock of the VI held by another one does not wait
+ * for it.  So whatever it leaves has to be seen by those that arm (nvi_chan_came() in nvi_arm.c): slots that were not
+ * consumed, credit that was not taken in, a fault, or tx.more.  tests/model/progress.pml is the model of this.
+ */
 #include "nvi_progress.h"
 #include "nvi_arm.h"
 #include "nvi_break.h"

@@ -348,9 +348,16 @@ unsigned long vd_limit_link(struct vd_port *port)
 	return left ? nsecs_to_jiffies(left) + 1 : 0;
 }
 
+/*
+ * A program that takes the link down does not wait; however often it does that, the next change waits no longer than a
+ * burst takes.
+ */
 void vd_limit_link_done(struct vd_port *port)
 {
+	u64 most = ktime_get_ns() + LINK_BURST * (NSEC_PER_SEC / LINK_RATE);
+
 	spin_lock_irq(&port->storm.lock);
 	charge(&port->storm.link_rate, LINK_RATE, 1);
+	port->storm.link_rate.due = min(port->storm.link_rate.due, most);
 	spin_unlock_irq(&port->storm.lock);
 }

@@ -51,7 +51,7 @@ static void reset_state(struct nvi_chan *ch)
 	ch->tx.grant_last = ch->tx.grants;
 	ch->tx.wrote = ch->tx.direct_writes = ch->tx.unheard = false;
 	ch->tx.acked = ch->tx.others = 0;
-	ch->tx.rdma_end = ch->tx.placed_at = ch->tx.placed_end = 0;
+	ch->tx.rdma_end = ch->tx.bytes_end = ch->tx.placed_at = ch->tx.placed_end = 0;
 	ch->breaking.reported = false;
 	ch->level = ch->vi->level;
 }

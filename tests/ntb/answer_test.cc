@@ -285,6 +285,7 @@ protected:
 	// Fills the slots of the answering end, so that it cannot answer; the other end has taken none of them.
 	void fill()
 	{
+		slots = counters(0).SlotsSent;
 		for (unsigned i = 0; i < kSlots; i++) {
 			receive(i * 64, 64);
 			message(8);
@@ -293,8 +294,9 @@ protected:
 	}
 
 	// An answer that will be placed waits for a slot, and credit for it came, which nobody has seen.
-	void expect_credit_unseen()
+	void leave_credit_unseen()
 	{
+		fill();
 		read(kBody, 0, kTo);
 		nvi_loop_flush(loop);
 		nvi_loop_receive(loop, 0);
@@ -307,11 +309,12 @@ protected:
 		nvi_loop_flush(loop);
 	}
 
-	// Every thread arms and sleeps, and wakes when a doorbell is rung.
+	// Threads arm, look where they are wanted and sleep, until no doorbell wakes them any more.
 	void expect_answered(const uint8_t *at)
 	{
 		uint64_t rung;
 
+		EXPECT_NE(nvi_loop_polled(loop), 0u) << "threads that sleep already have to wake";
 		do {
 			rung = nvi_loop_rung(loop);
 			nvi_loop_arm(loop);
@@ -345,12 +348,12 @@ TEST_P(Waiting, NotIfItWasSentMeanwhile)
 
 	read_elsewhere();
 	nvi_loop_flush(loop);
-	nvi_loop_lock(loop, 0);
+	nvi_loop_enter(loop, 0);
 	receiver = std::thread([this] { nvi_loop_receive(loop, 0); });
 	EXPECT_TRUE(eventually([this] { return nvi_loop_answers(loop, 0) != 0; }));
 	nvi_loop_send(loop, 0);
 	EXPECT_FALSE(nvi_loop_answers(loop, 0));
-	nvi_loop_unlock(loop, 0);
+	nvi_loop_leave(loop, 0);
 	receiver.join();
 	expect_answered(theirs);
 }
@@ -359,25 +362,44 @@ TEST_P(Waiting, NotIfItWasSentMeanwhile)
 TEST_P(Waiting, ForCreditThatAFlushTakesIn)
 {
 	meet();
-	slots = counters(0).SlotsSent;
-	fill();
-	expect_credit_unseen();
+	leave_credit_unseen();
 	nvi_loop_drained(loop, 0);
 	expect_answered(window.data + kTo);
 }
 
-// A write that is stored directly takes the credit in, and needs none of it.
+// A write that is stored directly takes the credit in, and needs none of it.  At reliable reception it waits itself.
 TEST_P(Waiting, ForCreditThatAWriteTakesIn)
 {
 	meet();
 	warm(window);
-	slots = counters(0).SlotsSent;
-	fill();
-	expect_credit_unseen();
+	leave_credit_unseen();
 	write(window, 8192, 100);
 	EXPECT_EQ(counters(0).SlotsSent, slots + kSlots) << "the write is in no slot";
 	expect_answered(window.data + kTo);
 	EXPECT_TRUE(landed(window, 8192, 100));
+}
+
+// The order of bytes is that of this connection: slots of the one before do not count.
+TEST_P(Waiting, NotForSlotsOfTheConnectionBefore)
+{
+	meet();
+	for (int i = 0; i < 5; i++) {
+		read_elsewhere();
+		settle();
+		EXPECT_EQ(outcome(), kRead);
+	}
+	nvi_agent_thread(agent);
+	ASSERT_EQ(nvi_agent_reconnect(agent), 0);
+	receive();
+	message();
+	EXPECT_TRUE(eventually([this] {
+		nvi_loop_progress(loop, 0);
+		nvi_loop_progress(loop, 1);
+		return nvi_agent_held(agent, 0) == 1;
+	}));
+	EXPECT_EQ(received(), kBody);
+	read(kBody, 0, kTo);
+	expect_answered(window.data + kTo);
 }
 
 // ---- answers that are not placed

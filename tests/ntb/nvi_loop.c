@@ -12,6 +12,7 @@
 #include "nvi_conn.h"
 #include "nvi_engine.h"
 #include "nvi_fast.h"
+#include "nvi_flush.h"
 #include "nvi_given.h"
 #include "nvi_mem.h"
 #include "nvi_progress.h"
@@ -408,16 +409,6 @@ void nvi_loop_receive(struct nvi_loop *loop, int end)
 	u_biased_drop(&vi->rx_lock);
 }
 
-void nvi_loop_lock(struct nvi_loop *loop, int end)
-{
-	u_biased_take(&loop->vi[end]->tx_lock);
-}
-
-void nvi_loop_unlock(struct nvi_loop *loop, int end)
-{
-	u_biased_drop(&loop->vi[end]->tx_lock);
-}
-
 void nvi_loop_send(struct nvi_loop *loop, int end)
 {
 	nvi_tx_progress(loop->vi[end]->prov);
@@ -426,6 +417,13 @@ void nvi_loop_send(struct nvi_loop *loop, int end)
 int nvi_loop_answers(struct nvi_loop *loop, int end)
 {
 	return nvi_answers_left(loop->vi[end]->prov);
+}
+
+int nvi_loop_waits(struct nvi_loop *loop, int end)
+{
+	struct nvi_chan *ch = loop->vi[end]->prov;
+
+	return atomic_load(&ch->tx.waiting) != 0;
 }
 
 int nvi_loop_take_recvs(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **descs, uint64_t max)
@@ -537,6 +535,11 @@ void nvi_loop_flush(struct nvi_loop *loop)
 
 		port_flush(ch->port);
 	}
+}
+
+int nvi_loop_flush_sends(struct nvi_loop *loop, int end, int64_t ns)
+{
+	return nvi_flush(loop->vi[end], u_now_ns() + ns);
 }
 
 int nvi_loop_drained(struct nvi_loop *loop, int end)

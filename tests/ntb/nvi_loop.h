@@ -76,13 +76,11 @@ void nvi_loop_raise(struct nvi_loop *loop);
  * but what receiving itself sends.
  */
 void nvi_loop_receive(struct nvi_loop *loop, int end);
-/* Takes the lock for sending, and drops it. */
-void nvi_loop_lock(struct nvi_loop *loop, int end);
-void nvi_loop_unlock(struct nvi_loop *loop, int end);
-/* Sends what can be sent; the caller has that lock. */
+/* Sends what can be sent, within a call that nvi_loop_enter() began. */
 void nvi_loop_send(struct nvi_loop *loop, int end);
-/* Is an answer to a read queued that was not begun?  Any thread. */
+/* Is an answer to a read queued that was not begun?  Does anything wait for credit or answers?  Any thread. */
 int nvi_loop_answers(struct nvi_loop *loop, int end);
+int nvi_loop_waits(struct nvi_loop *loop, int end);
 /* How long a disconnect waits for messages under way; without this call not at all. */
 void nvi_loop_drain_ms(struct nvi_loop *loop, uint32_t ms);
 /* Does a disconnect of the end wait now?  Any thread. */
@@ -111,6 +109,8 @@ uint32_t nvi_loop_arm(struct nvi_loop *loop);
 int nvi_loop_scan(struct nvi_loop *loop);
 /* All that was stored for the peer has reached it. */
 void nvi_loop_flush(struct nvi_loop *loop);
+/* A flush that waits `ns` at most: 1: it is over; 0: its time is; or -errno. */
+int nvi_loop_flush_sends(struct nvi_loop *loop, int end, int64_t ns);
 /* Have all slots of the end been consumed?  Asks the peer by a slot if need be. */
 int nvi_loop_drained(struct nvi_loop *loop, int end);
 /* A call of the application that sends at that end begins, and ends. */

@@ -126,7 +126,8 @@ struct nvi_sending {
 	_Atomic uint32_t read_tail;
 	/*
 	 * Progress must be made again: the last run used up its budget, writes are to be flushed, an answer was queued,
-	 * or credit came for what waits.  Set only while tx.waiting is: else nothing would reset it, and the channel
+	 * or a thread that may send nothing took in credit for what waits.  When tx_lock is dropped it is set only if
+	 * tx.waiting is, or will be by the thread that queues an answer: else nothing would reset it, and the channel
 	 * could not be armed.
 	 */
 	_Atomic bool more;
@@ -325,7 +326,7 @@ static inline bool nvi_chan_lives(const struct nvi_chan *ch)
 	       atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
 }
 
-/* Is an answer queued that was not begun?  A hint for a caller that holds neither lock of the VI. */
+/* Is an answer queued that was not begun?  A hint, but for a caller that holds both locks of the VI. */
 static inline bool nvi_answers_left(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->answers.tail, memory_order_relaxed) !=

@@ -37,9 +37,10 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 	ch->tx.limit = credit + ch->out_mask + 1;
 	ch->tx.acked += fresh;
 	ch->tx.freed = ch->tx.after[(credit - 1) & ch->out_mask];
-	nvi_disarm(ch);
 	if (u_unlikely(nvi_answers_left(ch)))
-		atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
+		nvi_want_progress(ch);
+	else
+		nvi_disarm(ch);
 	complete_acked(ch, credit);
 	return 1;
 }

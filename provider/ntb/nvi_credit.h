@@ -7,8 +7,8 @@
 
 /*
  * Takes in a count of slots that the peer has consumed, makes the channel polled, and completes the sends that it
- * covers.  Sets tx.more if answers wait: another thread would not see that credit came for them.  1: there was new
- * credit; 0: none; -EPROTO: the count is impossible.  Caller holds tx_lock.
+ * covers.  If answers wait, calls nvi_want_progress(): once it is taken in, no credit seems to be missing.  1: there
+ * was new credit; 0: none; -EPROTO: the count is impossible.  Caller holds tx_lock.
  */
 int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit);
 

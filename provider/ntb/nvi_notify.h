@@ -10,15 +10,22 @@
 #include "nvi_chan.h"
 
 /*
- * The sender's half of the wake-up handshake: loads the notify request after a fence.  If the peer
- * calls membarrier, that is the fence, and here only the compiler must keep the order.
+ * The fence after a store that a thread which arms has to see, and before the load that shows whether one has armed:
+ * it stores and loads the other way round.  If it calls membarrier, that is the fence, and here only the compiler must
+ * keep the order.
  */
-static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
+static inline void nvi_fence_for_arming(const struct nvi_chan *ch)
 {
 	if (u_unlikely(ch->must_fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* The sender's half of the wake-up handshake with a peer that arms: loads the notify request after the fence. */
+static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
+{
+	nvi_fence_for_arming(ch);
 	return atomic_load_explicit(&ch->in_ctl->notify, memory_order_relaxed);
 }
 
@@ -66,6 +73,17 @@ static inline void nvi_disarm(struct nvi_chan *ch)
 {
 	if (u_unlikely(atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) != 0))
 		nvi_disarm_slow(ch);
+}
+
+/*
+ * Tells that progress must be made on sends, and makes the channel polled: a thread that arms sees tx.more, or is seen
+ * here.  tx.waiting is set, or will be before tx_lock is dropped.  Caller holds that lock.
+ */
+static inline void nvi_want_progress(struct nvi_chan *ch)
+{
+	atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
+	nvi_fence_for_arming(ch);
+	nvi_disarm(ch);
 }
 
 #endif

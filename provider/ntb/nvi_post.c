@@ -322,14 +322,8 @@ static void await_credit(struct vi_vi *vi, struct nvi_chan *ch)
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
 		return;
-	/*
-	 * The notify request may not ask for credit yet.  A thread that arms loads tx.waiting
-	 * after a barrier.
-	 */
-	if (u_unlikely(ch->must_fence))
-		atomic_thread_fence(memory_order_seq_cst);
-	else
-		atomic_signal_fence(memory_order_seq_cst);
+	/* The notify request may not ask for credit yet. */
+	nvi_fence_for_arming(ch);
 	nvi_disarm(ch);
 	if (u_unlikely(is_watched_alone(vi)))
 		poll_for_credit(vi);

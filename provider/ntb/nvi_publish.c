@@ -83,7 +83,7 @@ static int take_credit(struct nvi_chan *ch)
 	int credit = nvi_tx_credit(ch);
 
 	if (credit > 0 && (sq->next != sq->tail || ch->tx.msg.op != 0))
-		atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
+		nvi_want_progress(ch);
 	return credit;
 }
 

@@ -366,14 +366,8 @@ static inline bool credit_due(const struct nvi_chan *ch)
 static inline bool after_rx(struct nvi_chan *ch, uint32_t consumed)
 {
 	ch->vi->counters.SlotsReceived += consumed;
-	/*
-	 * rx.seq is stored before `armed` is loaded; arming stores and loads them the other way
-	 * round.
-	 */
-	if (u_unlikely(ch->must_fence))
-		atomic_thread_fence(memory_order_seq_cst);
-	else
-		atomic_signal_fence(memory_order_seq_cst);
+	/* After rx.seq was stored. */
+	nvi_fence_for_arming(ch);
 	nvi_disarm(ch);
 	if (u_likely(!credit_due(ch)) || vi_state(ch->vi) != VIP_STATE_CONNECTED)
 		return false;

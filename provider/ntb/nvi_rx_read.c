@@ -28,12 +28,13 @@ void nvi_rx_queue_answer(struct nvi_chan *ch, const struct nvi_answer *answer)
 	/*
 	 * The thread that makes progress continues sending when it has dropped rx_lock.  If another thread has tx_lock
 	 * then, tx.more keeps threads that arm from sleeping until one has tried: maybe no credit will come that wakes
-	 * them.  If a thread has begun the answer before, nothing would reset it.
+	 * them.  Not if another thread has begun the answer already: then no run may follow that resets tx.more, and
+	 * the channel could never be armed.
 	 */
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_tx_update_waiting(ch);
 	if (nvi_answers_left(ch))
-		atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
+		nvi_want_progress(ch);
 	u_biased_drop(&ch->vi->tx_lock);
 }
 

@@ -417,8 +417,10 @@ uint32_t nvi_tx_run(struct nvi_chan *ch)
 		more = ch->tx.cursor >= end || ch->tx.direct >= TX_BUDGET;
 	}
 	more = ((more || ch->tx.direct >= TX_BUDGET) && work_left(ch)) || ch->tx.unflushed != 0;
-	if (more != atomic_load_explicit(&ch->tx.more, memory_order_relaxed))
-		atomic_store_explicit(&ch->tx.more, more, memory_order_relaxed);
+	if (u_unlikely(more))
+		nvi_want_progress(ch);
+	else if (atomic_load_explicit(&ch->tx.more, memory_order_relaxed))
+		atomic_store_explicit(&ch->tx.more, false, memory_order_relaxed);
 	if (ch->tx.seq != start) {
 		u_out_fence(&ch->out);
 		nvi_ring_slots(ch);

@@ -6,8 +6,8 @@
  *
  * The peer asks for READS reads, and consumes the slots of the answers, both at any moment.  A thread of the program
  * polls for a while, then ends: it receives, queues an answer for each request, and sends answers when it has dropped
- * rx_lock.  Another thread takes tx_lock POSTS times and sends no answer: it does nothing, or takes in credit, as for
- * a write that it stores directly, or sends a message.  The engine arms the channel, checks it once more and sleeps
+ * rx_lock.  Another thread takes tx_lock POSTS times and sends no answer: it does nothing, or takes in credit, as a
+ * flush or a write that is stored directly does, or sends a message.  The engine arms the channel, checks it once more and sleeps
  * until the doorbell is rung or a thread wakes it, then makes progress where something came.  What is stored is
  * seen at once: sleep.pml has the order of memory.
  *
@@ -18,6 +18,7 @@
  *	NO_MORE		an answer is queued without setting tx.more
  *	ALWAYS_MORE	queuing sets tx.more, also if another thread has begun the answer by then
  *	UNTOLD		a thread takes in the credit for which answers wait, and does not set tx.more
+ *	LATE_MORE	it sets tx.more only after it has made the channel polled
  */
 #ifndef READS
 #define READS 2
@@ -68,12 +69,17 @@ inline take_credit()
 	if
 	:: credit != seen ->
 		seen = credit;
+#ifdef LATE_MORE
 		disarm();
+#endif
 #ifndef UNTOLD
 		if
 		:: LEFT -> more = true
 		:: else
-		fi
+		fi;
+#endif
+#ifndef LATE_MORE
+		disarm()
 #endif
 	:: else
 	fi
@@ -91,9 +97,8 @@ inline send_answers()
 	do
 	:: LEFT && sent - seen < SLOTS -> head++; publish(1)
 	:: LEFT && sent - seen >= SLOTS && credit != seen -> take_credit()
-	:: else -> break
+	:: else -> more = false; break
 	od;
-	more = false;
 	update_waiting()
 }
 
@@ -196,10 +201,10 @@ active proctype poster()
 		:: !LEFT && sent - seen < SLOTS -> publish(0)
 		fi;
 		update_waiting();
-		/* await_credit() */
+		/* await_credit(), which a flush does not call */
 		if
 		:: waiting -> disarm()
-		:: else
+		:: true
 		fi;
 		drop_tx()
 	:: else -> break

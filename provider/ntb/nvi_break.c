@@ -78,7 +78,7 @@ void nvi_stop_sending(struct nvi_chan *ch)
 {
 	ch->tx.msg.op = 0;
 	ch->tx.unflushed = 0;
-	ch->tx.drains = false;
+	ch->tx.drains = ch->tx.refuses = false;
 	atomic_store_explicit(&ch->answers.head,
 			      atomic_load_explicit(&ch->answers.tail, memory_order_relaxed),
 			      memory_order_relaxed);

@@ -111,13 +111,16 @@ struct nvi_sending {
 	uint32_t seq; /* slots published */
 	/* how many of them the peer has consumed; read without lock by the arming */
 	_Atomic uint32_t credit;
-	uint32_t limit;	  /* `seq` at which no slot is free by that credit */
-	uint32_t rung;	  /* the last notify request for which the doorbell was rung */
-	uint32_t asked;	  /* seq after the last slot that asked for credit */
-	uint32_t came;	  /* rx.seq when the payload buffer was used last */
-	uint32_t drain;	  /* seq when nvi_tx_drained() was first called, if drains */
-	uint32_t nop_end; /* seq after the last slot that only asks for credit for that */
-	bool drains;
+	uint32_t limit; /* `seq` at which no slot is free by that credit */
+	uint32_t rung;	/* the last notify request for which the doorbell was rung */
+	uint32_t asked; /* seq after the last slot that asked for credit; not below `credit` */
+	uint32_t came;	/* rx.seq when the payload buffer was used last */
+	uint32_t nop_end; /* seq after the last slot that only asks for credit, for nvi_tx_consumed() */
+	bool drains;	  /* nvi_tx_consumed() asked for credit that has not come yet, */
+	uint32_t drain_end;	/* for the slots before this seq */
+	bool refuses;		/* a descriptor waits to be refused: */
+	uint32_t refuse_entry;	/* this entry of the send queue, */
+	uint32_t refuse_end;	/* until the slots before this seq are consumed */
 	uint64_t cursor, freed; /* in the payload buffer: written, and free again, up to here */
 	uint64_t *after;	/* cursor after each slot */
 	struct nvi_tx_message msg;

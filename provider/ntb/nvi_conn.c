@@ -22,7 +22,7 @@ static void reset_state(struct nvi_chan *ch)
 {
 	ch->tx.seq = ch->tx.rung = ch->tx.asked = ch->tx.came = ch->tx.nop_end = 0;
 	ch->tx.limit = ch->out_mask + 1;
-	ch->tx.drains = false;
+	ch->tx.drains = ch->tx.refuses = false;
 	ch->tx.write_run = ch->tx.write_end = 0;
 	ch->tx.direct = 0;
 	ch->tx.unflushed = 0;

@@ -36,6 +36,11 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 	atomic_store_explicit(&ch->tx.credit, credit, memory_order_relaxed);
 	ch->tx.limit = credit + ch->out_mask + 1;
 	ch->tx.acked += fresh;
+	/* Neither may lag so far that it seems to be ahead. */
+	if (ch->tx.asked - before < fresh)
+		ch->tx.asked = credit;
+	if (u_unlikely(ch->tx.drains) && ch->tx.drain_end - before <= fresh)
+		ch->tx.drains = false;
 	ch->tx.freed = ch->tx.after[(credit - 1) & ch->out_mask];
 	if (u_unlikely(nvi_answers_left(ch)))
 		nvi_want_progress(ch);

@@ -19,6 +19,8 @@
 struct drain {
 	struct nvi_chan *ch;
 	int64_t until, most;
+	uint32_t end; /* tx.seq when they were complete, */
+	bool ended;   /* which they are */
 };
 
 /*
@@ -45,14 +47,21 @@ static bool begin_drain(struct nvi_chan *ch)
  * Has the peer acknowledged every send?  In the Error state this means every send that the error
  * left in the queue.  Asks the peer for credit; may mark a fault.  Caller holds tx_lock.
  */
-static bool all_there(struct nvi_chan *ch)
+static bool all_there(struct drain *d)
 {
+	struct nvi_chan *ch = d->ch;
+
 	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
 		return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0;
 	/* A message that was sent in part has to be sent completely. */
 	if (ch->tx.msg.op != 0 && ch->tx.msg.op != W_OP_READ_RESP)
 		return false;
-	return nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
+	/* Until a send is complete, it may have to be sent once more. */
+	if (!d->ended) {
+		d->end = ch->tx.seq;
+		d->ended = nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
+	}
+	return nvi_tx_consumed(ch, d->end) && d->ended;
 }
 
 /*
@@ -68,7 +77,7 @@ static int try_drain(void *arg)
 	nvi_progress_chan(ch, true);
 	u_biased_take(&ch->vi->tx_lock);
 	if (ch->vi->chan == ch) {
-		over = all_there(ch);
+		over = all_there(d);
 		nvi_break_after_tx(ch);
 		if (ch->placeholder_mem != NULL)
 			d->until = u_now_ns() + ch->nic->drain_ms * INT64_C(1000000);

@@ -2,13 +2,13 @@
 /*
  * A flush is over when every descriptor posted before it is complete, the peer has consumed every slot that was
  * published by then, and direct stores have arrived.  Credit shows the second, over relays as well; if the last slot
- * did not ask for credit, a slot that only asks for it is sent (nvi_tx_drained()).  A flush of the port makes sure of
+ * did not ask for credit, a slot that only asks for it is sent (nvi_tx_consumed()).  A flush of the port makes sure of
  * the third.  Within this host that is a fence of the processor, which every flush makes there: for stores of the
  * program through mappings (nvi_remote.c).
  *
- * Several threads may flush one VI.  Each has its own last slot.  They share tx.drains, which asks for credit, with
- * each other, with a disconnect and with a descriptor that waits to be refused.  A thread that finds it reset asks
- * again.
+ * Several threads may flush one VI.  Each has its own last slot; tx.drain_end is the last of all, also of a disconnect
+ * and of a descriptor that waits to be refused.  A thread that waits no longer, since its time is over or it was
+ * cancelled, leaves that as it is: the credit comes in any case.
  */
 #include <errno.h>
 
@@ -41,34 +41,6 @@ static int begin(struct flush *f)
 	return 0;
 }
 
-/* Does the credit taken in so far cover the slots of this flush? */
-static bool is_consumed(const struct flush *f)
-{
-	const struct nvi_chan *ch = f->ch;
-
-	return (int32_t)(atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) - f->slots) >=
-	       0;
-}
-
-/* Has the peer consumed the slots?  Asks it for credit until then; may mark a fault.  Caller holds tx_lock. */
-static bool consumed(struct flush *f)
-{
-	struct nvi_chan *ch = f->ch;
-
-	if (is_consumed(f))
-		return true;
-	if (nvi_tx_drained(ch) && !is_consumed(f)) {
-		/* The credit was for slots about which another thread had asked. */
-		ch->tx.drains = false;
-		nvi_tx_drained(ch);
-	}
-	if (!is_consumed(f))
-		return false;
-	ch->tx.drains = false;
-	nvi_tx_update_waiting(ch);
-	return true;
-}
-
 /*
  * Makes sure that direct stores have arrived.  False: the link was lost, and stores may be with it.  On a resumable
  * channel they had arrived when they completed.
@@ -84,7 +56,10 @@ static bool stores_arrived(struct nvi_chan *ch)
 	       nvi_link_stands(ch->port_use, ch->generation);
 }
 
-/* Checks the flush.  1: done; 0: not yet; -EISCONN: the connection is gone.  Caller holds tx_lock. */
+/*
+ * Checks the flush; asks the peer for credit, and may mark a fault.  1: done; 0: not yet; -EISCONN: the connection is
+ * gone.  Caller holds tx_lock.
+ */
 static int check(struct flush *f)
 {
 	struct nvi_chan *ch = f->ch;
@@ -98,7 +73,7 @@ static int check(struct flush *f)
 		f->complete = true;
 		f->slots = ch->tx.seq;
 	}
-	if (!consumed(f))
+	if (!nvi_tx_consumed(ch, f->slots))
 		return 0;
 	return stores_arrived(ch) ? 1 : -EISCONN;
 }

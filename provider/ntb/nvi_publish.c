@@ -87,33 +87,48 @@ static int take_credit(struct nvi_chan *ch)
 	return credit;
 }
 
-bool nvi_tx_drained(struct nvi_chan *ch)
+/*
+ * Must the peer be asked for credit for the slots before `end`?  A full fifo has no slot to ask with; there the peer
+ * gives credit without being asked, and then a slot is free.
+ */
+static bool must_ask(const struct nvi_chan *ch, uint32_t end)
 {
+	uint32_t credit = atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
+
+	return ch->tx.asked - credit < end - credit && nvi_slots_used(ch) <= ch->out_mask;
+}
+
+bool nvi_tx_consumed(struct nvi_chan *ch, uint32_t end)
+{
+	bool later;
+
 	if (take_credit(ch) < 0) {
 		nvi_credit_fault(ch);
 		return false;
 	}
-	if (nvi_slots_used(ch) == 0)
+	if ((int32_t)(atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) - end) >= 0) {
+		nvi_tx_update_waiting(ch);
 		return true;
-	if (!ch->tx.drains) {
-		/* The peer gives credit for a full fifo without being asked. */
-		if (ch->tx.asked != ch->tx.seq && nvi_slots_used(ch) > ch->out_mask)
-			return false;
-		if (ch->tx.asked != ch->tx.seq) {
-			nvi_publish_bare(ch, W_OP_NOP, W_F_ACK);
-			ch->tx.nop_end = ch->tx.seq;
-		}
-		u_out_fence(&ch->out);
-		ch->tx.drain = ch->tx.seq;
-		ch->tx.drains = true;
-		atomic_store_explicit(&ch->tx.waiting, 1, memory_order_release);
-		/*
-		 * Rings without a notify request: if the peer's application does not poll, its
-		 * engine must wake to give credit.
-		 */
-		if (ch->placeholder_mem == NULL)
-			nvi_ring(ch);
 	}
-	return (int32_t)(atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) -
-			 ch->tx.drain) >= 0;
+	later = !ch->tx.drains || (int32_t)(end - ch->tx.drain_end) > 0;
+	if (must_ask(ch, end)) {
+		nvi_publish_bare(ch, W_OP_NOP, W_F_ACK);
+		ch->tx.nop_end = end = ch->tx.seq;
+	} else if (!later) {
+		return false;
+	}
+	u_out_fence(&ch->out);
+	ch->tx.drains = true;
+	ch->tx.drain_end = end;
+	atomic_store_explicit(&ch->tx.waiting, 1, memory_order_release);
+	/* The notify request may not ask for credit yet. */
+	nvi_fence_for_arming(ch);
+	nvi_disarm(ch);
+	/*
+	 * Rings without a notify request: if the peer's application does not poll, its engine must wake to give
+	 * credit.
+	 */
+	if (ch->placeholder_mem == NULL)
+		nvi_ring(ch);
+	return false;
 }

@@ -111,11 +111,11 @@ void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, 
  */
 bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n);
 /*
- * Has the peer consumed everything that had been sent when this was first called?  If not, asks the peer for credit,
- * rings, and sets tx.drains and tx.waiting; the caller resets tx.drains when it waits no longer.  If the credit is
- * wrong, marks a fault and returns false.  Caller holds tx_lock and calls again when credit came.
+ * Has the peer consumed the slots before `end`, which is at most tx.seq?  If not, asks the peer for credit, in a slot
+ * if need be, rings if this asks for more than before, and sets tx.drains and tx.waiting until that credit comes.  If
+ * the credit is wrong, marks a fault and returns false.  Caller holds tx_lock and calls again when credit came.
  */
-bool nvi_tx_drained(struct nvi_chan *ch);
+bool nvi_tx_consumed(struct nvi_chan *ch, uint32_t end);
 
 /*
  * By the credit taken in so far: is a slot free, and is no message, answer or fault there for which the next must wait?

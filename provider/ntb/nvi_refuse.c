@@ -15,8 +15,15 @@ void nvi_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits)
 
 bool nvi_may_refuse(struct nvi_chan *ch, uint32_t entry)
 {
-	return ch->level == VIP_SERVICE_UNRELIABLE ||
-	       (nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == entry);
+	if (ch->level == VIP_SERVICE_UNRELIABLE)
+		return true;
+	/* One that waited before may have become fit. */
+	if (!ch->tx.refuses || ch->tx.refuse_entry != entry) {
+		ch->tx.refuses = true;
+		ch->tx.refuse_entry = entry;
+		ch->tx.refuse_end = ch->tx.seq;
+	}
+	return nvi_tx_consumed(ch, ch->tx.refuse_end) && nvi_sq_done(&ch->vi->sq) == entry;
 }
 
 /* Forgets the source of the message: its memory is not read any more, and may be freed. */

@@ -8,7 +8,7 @@
 /*
  * May a descriptor that cannot be sent be refused yet?  On reliable levels that breaks the connection: it waits, as
  * one with a fence does, until all earlier sends have arrived, so that none of them is flushed.  Until then asks the
- * peer for credit (nvi_tx_drained()).
+ * peer for credit (nvi_tx_consumed()).
  */
 bool nvi_may_refuse(struct nvi_chan *ch, uint32_t entry);
 /*

@@ -199,8 +199,6 @@ static bool begin_descriptor(struct nvi_chan *ch)
 				return false;
 			continue;
 		}
-		/* nvi_may_refuse() may have set it, before the descriptor became fit. */
-		ch->tx.drains = false;
 		wqe->first = ch->tx.seq;
 		m->entry = entry;
 		m->total = wqe->length;

@@ -109,6 +109,8 @@ uint32_t nvi_loop_arm(struct nvi_loop *loop);
 int nvi_loop_scan(struct nvi_loop *loop);
 /* All that was stored for the peer has reached it. */
 void nvi_loop_flush(struct nvi_loop *loop);
+/* As if both ends had sent n slots, none of which asked for credit.  Nothing was sent yet. */
+void nvi_loop_count_from(struct nvi_loop *loop, uint32_t n);
 /* A flush that waits `ns` at most: 1: it is over; 0: its time is; or -errno. */
 int nvi_loop_flush_sends(struct nvi_loop *loop, int end, int64_t ns);
 /* Have all slots of the end been consumed?  Asks the peer by a slot if need be. */

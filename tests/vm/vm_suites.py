@@ -118,6 +118,8 @@ SUITES = {one.name: one for one in (
           kernel_args="PART=program"),
     suite("epf_early_judge", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), script="epf_early", built=("tools/vi_port",), early=0.2,
           link=VfioLink, kernel_args="PART=judge", timeout=900),
+    suite("epf_early_agents", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), built=AGENTS, early=0.05, link=VfioLink,
+          window_bytes=4 << 20, timeout=900),
     suite("iommu", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), built=("tools/vi_port",), iommu=True, timeout=400, **EPF),
     suite("iommu_epf", PAIR, ("ntb", "ntb_hw_epf") + CLIENTS[2:], script="pair", iommu=True, **EPF),
     suite("iommu_kmod", PAIR, ("ntb", "ntb_hw_epf", "viaduct"), script="kmod_pair",

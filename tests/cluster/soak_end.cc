@@ -556,7 +556,8 @@ private:
 			else if (found == Queue::NOTHING)
 				rest();
 		}
-		while (peer_stage() < FINISHED)
+		/* One whose attempt failed asks again, and this end has to answer. */
+		while (peer_stage() >= CONNECTED && peer_stage() < FINISHED)
 			rest();
 		if (plan.level == VIP_SERVICE_RELIABLE_RECEPTION)
 			need_succeeded();

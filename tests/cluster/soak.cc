@@ -489,6 +489,15 @@ void Soak::show_state()
 {
 	for (auto &line : notes)
 		printf("%s\n", line.c_str());
+	for (unsigned host = 0; host < kHosts; host++) {
+		if (dead[host] || halted[host] != GOES_ON)
+			continue;
+		try {
+			printf("host %u\n%s", host, fabric.report(host).c_str());
+		} catch (const std::exception &e) {
+			printf("host %u: %s\n", host, e.what());
+		}
+	}
 	for (unsigned f = 0; f < kFlows; f++)
 		show_flow(f);
 	fflush(stdout);

@@ -136,7 +136,7 @@ private:
 /* FLOW, OWN HOST, PEER HOST, "breaks" or "lasts" */
 ROLE(place_out)
 {
-	Await awaited("a sender of placed messages", 60);
+	Await awaited("a sender of placed messages", stress() ? 900 : 60);
 	Args3 a(args);
 	Out out(a);
 	while (!enough() || a.breaks) {
@@ -254,7 +254,7 @@ private:
 
 ROLE(place_in)
 {
-	Await awaited("a receiver of placed messages", 60);
+	Await awaited("a receiver of placed messages", stress() ? 900 : 60);
 	Args3 a(args);
 	In in(a);
 	while (in.take())

@@ -28,7 +28,7 @@ ring = importlib.util.module_from_spec(importlib.util.spec_from_loader('ring_exp
 loader.exec_module(ring)
 BUILD = Path(os.environ['VIADUCT_BUILD'])
 PATIENCE = limit(120)
-KEYS = ['experiment', 'hosts', 'threads', 'bytes', 'raw', 'baseline', 'ours', 'shmem', 'unit']
+KEYS = ['experiment', 'hosts', 'threads', 'bytes', 'raw', 'baseline', 'ours', 'shmem', 'blocking', 'unit']
 
 
 def tool(name, *argv, **env):
@@ -69,6 +69,7 @@ class Plan(unittest.TestCase):
         self.assertEqual({p.bytes for p in of['E1']}, {1024 << i for i in range(11)})
         self.assertEqual({(p.links, p.bytes) for p in of['E2']},
                          {(n, 1024 << i) for n in (1, 2, 6) for i in range(10)})
+        self.assertEqual({p.bytes for p in of['steps']}, {1024 << 2 * i for i in range(6)})
         for e in ('E3', 'E4'):
             self.assertEqual({p.threads for p in of[e]}, {1, 2, 4, 8})
             self.assertEqual({min(p.bytes for p in of[e]), max(p.bytes for p in of[e])},
@@ -86,6 +87,13 @@ class Plan(unittest.TestCase):
         self.assertEqual({p.published for p in plan.full() if p.bytes != plan.MIB and p.experiment == 'mixed'},
                          {None})
         self.assertEqual(run.profiles_of_ring(plan.ADAPTERS), '0-1=pex8749,1-2=pex8749,2-0=pex8733')
+
+    def test_blocking_puts_to_all_neighbours_are_measured_five_times(self):
+        for p in plan.full():
+            for side in p.sides:
+                times = plan.rounds(p, side, False)
+                self.assertEqual(times == 5, (p.experiment, side) == ('E2', 'blocking'), p)
+                self.assertIn(times, (1, 3, 5))
 
     def test_messages_of_a_barrier(self):
         self.assertEqual([plan.messages('dissemination', n) for n in (2, 3, 4, 5, 8)], [1, 2, 2, 3, 3])
@@ -160,6 +168,27 @@ class Conclusions(unittest.TestCase):
                           ['2>1', 'pex8749', '4M', 'collapses', '2.6', '-', '2.5']])
 
 
+    def test_steps_stand_next_to_those_of_the_published_protocol(self):
+        put = point('steps', baseline=22.5, shmem=11.3)
+        put.steps = {'call_us': 9.7, 'seen_us': 10.9, 'done_us': 11.3}
+        put.split = {'address_setup_ns': 1000, 'doorbell_wait_ns': 10600, 'data_ns': 9600, 'metadata_ns': 1200,
+                     'interrupt_ns': 11900}
+        lines = [line.split() for line in show.table([put], 'steps')]
+        self.assertIn(['64K', '22.5', '9.7', '10.9', '11.3'], lines)
+        self.assertEqual(lines[-1], ['64K', '1.00', '10.60', '9.60', '1.20', '11.90'])
+        put.steps = {}
+        self.assertIn(['64K', '22.5', '-', '-', '-'], [line.split() for line in show.table([put], 'steps')])
+
+    def test_blocking_puts_have_a_mean_and_a_spread(self):
+        all_links = point('E2', links=6)
+        all_links.values['blocking'], all_links.every['blocking'] = 5.7, [5.6, 5.7, 5.9, 5.5, 5.8]
+        spread = all_links.row()['spread']['blocking']
+        self.assertEqual((round(spread['mean'], 9), spread['least'], spread['most'], spread['of']), (5.7, 5.5, 5.9, 5))
+        self.assertEqual(show.table([all_links], 'E2')[-1].split(),
+                         ['6', '64K', '5.7', '5.5', 'to', '5.9,', 'of', '5'])
+        self.assertNotIn('spread', point('E2').row())
+
+
 class Output(unittest.TestCase):
     """The smallest plan, measured for real."""
 
@@ -175,14 +204,14 @@ class Output(unittest.TestCase):
     def test_rows_have_all_sides(self):
         points = [plan.Point('E1', 3, 1, 4096), plan.Point('E2', 3, 1, 4096, links=2),
                   plan.Point('E3', 3, 2, 4096, unit='us'), plan.Point('E4', 3, 2, 4096),
-                  plan.Point('hop', 3, 1, 64, unit='us'),
+                  plan.Point('steps', 3, 1, 4096, unit='us'), plan.Point('hop', 3, 1, 64, unit='us'),
                   plan.Point('barrier', 3, 1, 0, algorithm='ring', unit='us'),
                   plan.Point('mixed', 3, 1, 1 << 20, first=4)]
         _, out, document = self.measure(points)
         self.assertEqual((document['schema'], document['schema_version']), ('viaduct.ring', 1))
         self.assertIs(document['quick'], True)
         self.assertEqual([r['experiment'] for r in document['rows']],
-                         ['E1', 'E2', 'E3', 'E4', 'hop', 'barrier', 'mixed'], out)
+                         ['E1', 'E2', 'E3', 'E4', 'steps', 'hop', 'barrier', 'mixed'], out)
         for row in document['rows']:
             self.assertEqual(list(row)[:len(KEYS)], KEYS)
             for side in plan.HAS.get(row['experiment'], plan.SIDES):
@@ -190,8 +219,8 @@ class Output(unittest.TestCase):
                     self.assertGreater(row[side] or 0, 0, (row, document['missing']))
             self.assertIn(row['unit'], ('GB/s', 'us'))
         self.assertEqual(document['rows'][1]['links'], 2)
-        self.assertEqual(document['rows'][5]['algorithm'], 'ring')
-        mixed = document['rows'][6]
+        self.assertEqual(document['rows'][6]['algorithm'], 'ring')
+        mixed = document['rows'][7]
         self.assertEqual([mixed[key] for key in ('from', 'to', 'adapter', 'published')],
                          [2, 0, 'pex8733', 3.5])
         self.assertIn('2>0  pex8733     1M    up to 3.5', out)
@@ -200,6 +229,11 @@ class Output(unittest.TestCase):
         split = document['rows'][0]['split']
         self.assertEqual(sorted(split), ['address_setup_ns', 'data_ns', 'doorbell_wait_ns',
                                          'interrupt_ns', 'metadata_ns'])
+        steps = document['rows'][4]['steps']
+        self.assertEqual(sorted(steps), ['call_us', 'done_us', 'seen_us'])
+        self.assertLess(0, steps['call_us'])
+        self.assertLess(steps['call_us'], steps['done_us'])
+        self.assertEqual(sorted(document['rows'][4]['split']), sorted(split))
         self.assertGreater(document['profile']['line_rate'], 0)
         self.assertIn('E3: turnaround', out)
 

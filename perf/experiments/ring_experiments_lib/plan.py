@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The points of the experiments, and the dilation of each."""
 from dataclasses import dataclass, field
+from statistics import mean
 
 KIB = 1024
 MIB = 1024 * KIB
 HOP_HOSTS = 8  # a ring in which four hops are a shortest path
-SIDES = ("raw", "baseline", "ours", "shmem")
+SIDES = ("raw", "baseline", "ours", "shmem", "blocking")  # the last: OpenSHMEM, each put waited for
 ALGORITHMS = ("dissemination", "tree", "ring")  # of barriers
-HAS = {"hop": ("raw", "baseline", "ours"), "barrier": ("baseline", "shmem"),
-       "mixed": ("raw", "baseline", "ours")}  # else all sides
+HAS = {"hop": ("raw", "baseline", "ours"), "barrier": ("baseline", "shmem"), "steps": ("baseline", "shmem"),
+       "mixed": ("raw", "baseline", "ours"), "E3": SIDES[:4], "E4": SIDES[:4]}  # else all sides
 # The published ring of three hosts: adapters of the links to the right of each, and their rates, at most.
 ADAPTERS = ("pex8749", "pex8749", "pex8733")
 PUBLISHED = {"pex8733": 3.5, "pex8749": 2.6}
@@ -28,7 +29,9 @@ class Point:
     first: int = 0  # mixed: the direction of a link, as the programs number them
     unit: str = "GB/s"
     values: dict = field(default_factory=dict)
-    split: dict = field(default_factory=dict)
+    every: dict = field(default_factory=dict)  # all figures of a side that was measured several times
+    split: dict = field(default_factory=dict)  # steps of a transfer of the published protocol
+    steps: dict = field(default_factory=dict)  # those of a put of OpenSHMEM
 
     def row(self):
         row = {"experiment": self.experiment, "hosts": self.hosts, "threads": self.threads,
@@ -44,8 +47,13 @@ class Point:
         if self.experiment == "mixed":
             row.update({"from": self.ends[0], "to": self.ends[1], "adapter": self.adapter,
                         "published": self.published})
+        if self.every:
+            row["spread"] = {side: {"mean": mean(all_of), "least": min(all_of), "most": max(all_of), "of": len(all_of)}
+                             for side, all_of in self.every.items()}
         if self.split:
             row["split"] = self.split
+        if self.steps:
+            row["steps"] = self.steps
         return row
 
     @property
@@ -91,14 +99,14 @@ def dilation(point):
         return 1000 if point.hops == 1 else 10000
     if point.experiment == "barrier":
         return 2000
-    if point.experiment in ("E1", "E2", "mixed"):
+    if point.experiment in ("E1", "E2", "steps", "mixed"):
         return 1000 if point.bytes <= MIB else 250
     return 2000 if point.bytes <= 16 * KIB else 500
 
 
 def count(experiment, side, size, hosts):
     """Messages of each sender, puts of each caller; of the latter a number for each other host."""
-    if experiment == "hop":
+    if experiment == "hop" or (experiment, side) == ("steps", "shmem"):
         return 21
     if experiment in ("E3", "E4"):
         return hosts - 1
@@ -107,9 +115,11 @@ def count(experiment, side, size, hosts):
     return max(4, min(16 if side == "baseline" else 256, MIB // size))
 
 
-def rounds(point, thinned):
-    """Short measurements are made three times, for the median."""
-    return 3 if point.experiment in (("hop",) if thinned else ("E1", "E2", "hop", "mixed")) else 1
+def rounds(point, side, thinned):
+    """Short measurements are made three times, for the median; those of which the papers have the mean of five, five."""
+    if (point.experiment, side, thinned) == ("E2", "blocking", False):
+        return 5
+    return 3 if point.experiment in (("hop",) if thinned else ("E1", "E2", "steps", "hop", "mixed")) else 1
 
 
 def messages(algorithm, hosts):
@@ -122,6 +132,7 @@ def full():
     points += [Point("E2", 3, 1, size, links=links)
                for links in (1, 2, 6) for size in sizes(KIB, 512 * KIB)]
     points += loaded((3, 4, 5), (1, 2, 4, 8), sizes(4 * KIB, MIB, 4))
+    points += [Point("steps", 3, 1, size, unit="us") for size in sizes(KIB, MIB, 4)]
     points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2, 3, 4)]
     points += [Point("mixed", 3, 1, size, first=first)
                for size in (64 * KIB, MIB, 4 * MIB) for first in range(6)]
@@ -134,6 +145,7 @@ def quick():
     points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2)]
     points += [Point("mixed", 3, 1, MIB, first=first) for first in (0, 4)]
     points += loaded((3, 5), (1, 2), (64 * KIB,))
+    points += [Point("steps", 3, 1, 64 * KIB, unit="us")]
     return points + barriers((3,))
 
 

@@ -11,6 +11,7 @@ from matplotlib import pyplot  # noqa: E402  the backend comes first
 
 LOOKS = {"raw": ("raw link", "#444444", ":"), "baseline": ("published protocol", "#1f5fa8", "--"),
          "ours": ("Viaduct", "#c8102e", "-"), "shmem": ("OpenSHMEM", "#2e8b3d", "-."),
+         "blocking": ("OpenSHMEM, each put waited for", "#7a4fa3", "-."),
          "published": ("published, at most", "#b8860b", "none")}
 MARKERS = "osD^vP"
 PANEL = (5.6, 3.8)

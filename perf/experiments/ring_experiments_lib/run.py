@@ -103,7 +103,7 @@ class Bench:
 
     def port(self, point, baseline, experiment=None):
         mixed = point.experiment == "mixed"
-        argv = ["--experiment", experiment or ("E1" if mixed else point.experiment), "--hosts",
+        argv = ["--experiment", experiment or ("E1" if point.experiment in ("steps", "mixed") else point.experiment), "--hosts",
                 min(point.hosts, 8), "--first", point.first,
                 "--threads", point.threads, "--links", point.links, "--bytes", max(point.bytes, 64),
                 "--count", plan.count(point.experiment, "baseline" if baseline else "raw",
@@ -130,7 +130,7 @@ class Bench:
                                    "-np", hosts, self.build / SHMEM, *argv,
                                    env={"SHMEM_SYMMETRIC_SIZE": HEAP, **(env or {})}))
 
-    def shmem_job(self, point):
+    def shmem_job(self, point, *options):
         slower = self.dilation(point)
         self.bring_up(point.hosts, f"emu+model:{self.profile}:{slower}", point.threads)
         cost, env = self.put_ns, None
@@ -140,7 +140,7 @@ class Bench:
         return self.job(point.hosts, "--experiment", point.experiment, "--threads", point.threads,
                         "--links", point.links, "--bytes", max(point.bytes, 64), "--dilation", slower,
                         "--post-ns", cost, "--count",
-                        plan.count(point.experiment, "shmem", point.bytes, point.hosts), env=env)
+                        plan.count(point.experiment, "shmem", point.bytes, point.hosts), *options, env=env)
 
     def raw(self, point):
         if point.experiment not in ("E3", "hop"):
@@ -172,6 +172,8 @@ class Bench:
             return self.echoes[key]
         got = self.port(point, True)
         point.split = got.get("split", {})
+        if point.experiment == "steps":  # the interrupt is part of the next wait
+            return sum(ns for name, ns in point.split.items() if name != "interrupt_ns") / 1e3
         return got["value"]
 
     def ours(self, point):
@@ -182,4 +184,9 @@ class Bench:
     def shmem(self, point):
         if point.experiment in ("E3", "E4"):
             return self.load("shmem", point)
-        return self.shmem_job(point)["value"]
+        got = self.shmem_job(point)
+        point.steps = got.get("steps", {})
+        return got["value"]
+
+    def blocking(self, point):
+        return self.shmem_job(point, "--blocking")["value"]

@@ -8,6 +8,7 @@ TITLES = {
     "E3": "E3: turnaround, all hosts sending, us (raw: one hop, nothing else under way)",
     "E4": "E4: throughput of a host, all hosts sending, GB/s (raw: of its link)",
     "hop": "hops: 64 bytes, one way, nothing else under way, us",
+    "steps": "steps: puts to a neighbour, one after the other, us",
     "barrier": "barrier of all hosts, us",
     "mixed": "mixed: the published ring of three hosts on two kinds of adapters, GB/s of each link",
 }
@@ -33,16 +34,19 @@ def table(points, experiment):
         return []
     if experiment == "barrier":
         return barriers(mine)
+    if experiment == "steps":
+        return steps(mine)
     if experiment == "mixed":
         return mixed(mine)
     lines = ["", TITLES[experiment],
              f"{'hosts':>6}{'threads':>8}{'links':>6}{'hops':>5}{'bytes':>7}"
-             f"{'raw':>9}{'baseline':>10}{'ours':>9}{'shmem':>9}"]
+             f"{'raw':>9}{'baseline':>10}{'ours':>9}{'shmem':>9}{'blocking':>10}"]
     for p in mine:
         lines.append(f"{p.hosts:>6}{p.threads:>8}{p.links:>6}{p.hops:>5}{size_name(p.bytes):>7}"
                      f"{number(p.values.get('raw')):>9}{number(p.values.get('baseline')):>10}"
-                     f"{number(p.values.get('ours')):>9}{number(p.values.get('shmem')):>9}")
-    return lines + (splits(mine) if experiment == "E1" else [])
+                     f"{number(p.values.get('ours')):>9}{number(p.values.get('shmem')):>9}"
+                     f"{number(p.values.get('blocking')):>10}")
+    return lines + (splits(mine) if experiment == "E1" else spreads(mine))
 
 
 def mixed(points):
@@ -76,13 +80,35 @@ def barriers(points):
 def splits(points):
     """The parts of the time of a transfer of the published protocol."""
     parts = ("address_setup_ns", "doorbell_wait_ns", "data_ns", "metadata_ns", "interrupt_ns")
-    lines = ["", "E1, baseline: us of a transfer by part; the interrupt is part of the next wait",
+    lines = ["", f"{points[0].experiment}, baseline: us of a transfer by part; the interrupt is part of the next wait",
              f"{'bytes':>7}" + "".join(f"{name[:-3]:>15}" for name in parts)]
     for p in points:
         if p.split:
             lines.append(f"{size_name(p.bytes):>7}"
                          + "".join(f"{p.split[name] / 1e3:>15.2f}" for name in parts))
     return lines if len(lines) > 3 else []
+
+
+def steps(points):
+    """A line for each size: how long after the call of a put of OpenSHMEM each step was done."""
+    names = ("call_us", "seen_us", "done_us")
+    titles = ("call returned", "target saw it", "quiet returned")
+    lines = ["", TITLES["steps"], f"{'bytes':>7}{'baseline':>10}" + "".join(f"{title:>16}" for title in titles)]
+    for p in points:
+        lines.append(f"{size_name(p.bytes):>7}{number(p.values.get('baseline')):>10}"
+                     + "".join(f"{number(p.steps.get(name)):>16}" for name in names))
+    return lines + splits(points)
+
+
+def spreads(points):
+    """The mean and the spread of what the papers have as the mean of some runs."""
+    lines = []
+    for p in points:
+        of = p.row().get("spread", {}).get("blocking")
+        if p.experiment == "E2" and of:
+            lines.append(f"{p.links:>6}{size_name(p.bytes):>7}{number(of['mean']):>9}"
+                         f"{number(of['least']):>9} to {number(of['most'])}, of {of['of']}")
+    return lines and ["", "E2, blocking: mean and spread", f"{'links':>6}{'bytes':>7}{'mean':>9}{'spread':>9}", *lines]
 
 
 def find(points, experiment, **what):

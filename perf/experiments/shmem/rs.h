@@ -26,16 +26,22 @@ struct rs_task {
 	unsigned int dilation;
 	unsigned int
 		post_ns; /* processor time of a put, charged for each; of a barrier, for all of it */
-	bool blocking;	 /* E1, E2: shmem_putmem in place of shmem_putmem_nbi */
+	bool blocking;	 /* E1, E2: shmem_double_put in place of shmem_putmem_nbi */
 	bool get;	 /* E1, E2: gets in place of puts */
 	unsigned int me, hosts;
+};
+
+/* How long after its call a put had returned, the target had seen its last word, and quiet had returned. */
+struct rs_steps {
+	double call_us, seen_us, done_us;
 };
 
 /* At PE 0; elsewhere it is not used. */
 struct rs_result {
 	double value;
 	const char *unit;
-	double rate; /* E3, E4: GB/s of one host; else 0 */
+	double rate;	       /* E3, E4: GB/s of one host; else 0 */
+	struct rs_steps steps; /* experiment steps; else 0 */
 };
 
 /* ---- rs_clock.c ---- */
@@ -47,6 +53,8 @@ void rs_charge(int64_t *owed, int64_t ns);
 _Noreturn void rs_fail(const char *what);
 /* Symmetric memory, zeroed. */
 void *rs_room(size_t bytes);
+/* The median of `n` times, which it sorts. */
+int64_t rs_median(int64_t *times, uint64_t n);
 /* A context of the calling thread. */
 shmem_ctx_t rs_context(void);
 /* Puts of 64 bytes until connection and grant are there. */
@@ -60,6 +68,8 @@ double rs_mean(const struct rs_task *t, double mine);
 void rs_rate(const struct rs_task *t, struct rs_result *out);
 /* E3, E4: puts of all PEs to all others, each with a quiet.  Microseconds, and the rate. */
 void rs_put(const struct rs_task *t, struct rs_result *out);
+/* The steps of puts of PE 0 to PE 1, one at a time; microseconds until all is done. */
+void rs_steps(const struct rs_task *t, struct rs_result *out);
 /* shmem_barrier_all; microseconds. */
 void rs_barrier(const struct rs_task *t, struct rs_result *out);
 /* The processor time of a put of 64 bytes with a quiet, nanoseconds. */

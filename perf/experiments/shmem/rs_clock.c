@@ -53,6 +53,19 @@ void *rs_room(size_t bytes)
 	return at;
 }
 
+static int by_length(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int64_t rs_median(int64_t *times, uint64_t n)
+{
+	qsort(times, n, sizeof(*times), by_length);
+	return times[n / 2];
+}
+
 shmem_ctx_t rs_context(void)
 {
 	shmem_ctx_t ctx;

@@ -7,17 +7,19 @@
 #include "rs.h"
 #include "u_option.h"
 
-static const char *const experiments[] = { "E1", "E2", "E3", "E4", "barrier", "cost", NULL };
+static const char *const experiments[] = {
+	"E1", "E2", "E3", "E4", "steps", "barrier", "cost", NULL
+};
 static void (*const runs[])(const struct rs_task *t, struct rs_result *out) = {
-	rs_rate, rs_rate, rs_put, rs_put, rs_barrier, rs_cost,
+	rs_rate, rs_rate, rs_put, rs_put, rs_steps, rs_barrier, rs_cost,
 };
 
 #define AT(field) U_OPTION_AT(struct rs_task, field)
 
 static const struct u_option options[] = {
 	{ "experiment", 0, "E",
-	  "E1, E2, E3, E4, barrier or cost (of a processor, for\n"
-	  "one put and quiet) (default: E1)",
+	  "E1, E2, E3, E4, steps, barrier or cost (of a\n"
+	  "processor, for one put and quiet) (default: E1)",
 	  AT(number), .words = experiments },
 	{ "threads", 0, "N", "transfer threads of the agents, for the record (default: 1)",
 	  AT(threads), .min = 1, .max = 64 },
@@ -31,7 +33,7 @@ static const struct u_option options[] = {
 	  AT(dilation), .min = 1, .max = 100000 },
 	{ "post-ns", 0, "N", "charge this for each put or barrier (default: 0)", AT(post_ns),
 	  .max = 1000000 },
-	{ "blocking", 0, NULL, "E1, E2: with calls that block", AT(blocking) },
+	{ "blocking", 0, NULL, "E1, E2: with shmem_double_put, or gets that block", AT(blocking) },
 	{ "get", 0, NULL, "E1, E2: gets in place of puts", AT(get) },
 	U_OPTION_LAST('h', 'V')
 };
@@ -45,6 +47,16 @@ static const struct u_option_tool tool = {
 	.options = options,
 };
 
+static void add_steps(json_object *o, const struct rs_steps *s)
+{
+	json_object *steps = json_object_new_object();
+
+	json_object_object_add(steps, "call_us", json_object_new_double(s->call_us));
+	json_object_object_add(steps, "seen_us", json_object_new_double(s->seen_us));
+	json_object_object_add(steps, "done_us", json_object_new_double(s->done_us));
+	json_object_object_add(o, "steps", steps);
+}
+
 static void print_result(const struct rs_task *t, const struct rs_result *r)
 {
 	const struct ring_row row = { .experiment = t->experiment,
@@ -56,8 +68,11 @@ static void print_result(const struct rs_task *t, const struct rs_result *r)
 				      .value = r->value,
 				      .unit = r->unit,
 				      .rate = r->rate };
+	json_object *o = ring_row_new(&row);
 
-	ring_row_print(ring_row_new(&row));
+	if (r->steps.done_us != 0)
+		add_steps(o, &r->steps);
+	ring_row_print(o);
 }
 
 static void measure(struct rs_task *t)

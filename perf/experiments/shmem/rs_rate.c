@@ -26,7 +26,8 @@ static void transfer(const struct lane *l, shmem_ctx_t ctx)
 	else if (t->get)
 		shmem_ctx_getmem_nbi(ctx, l->target, l->data, t->bytes, l->to);
 	else if (t->blocking)
-		shmem_ctx_putmem(ctx, l->target, l->data, t->bytes, l->to);
+		shmem_ctx_double_put(ctx, (double *)(void *)l->target, (double *)(void *)l->data,
+				     t->bytes / sizeof(double), l->to);
 	else
 		shmem_ctx_putmem_nbi(ctx, l->target, l->data, t->bytes, l->to);
 }

@@ -7,13 +7,6 @@
 #define COST_BATCH 1000u
 #define COST_BATCHES 20u
 
-static int by_length(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median: a barrier of which no PE waited for a processor. */
 void rs_barrier(const struct rs_task *t, struct rs_result *out)
 {
@@ -29,8 +22,7 @@ void rs_barrier(const struct rs_task *t, struct rs_result *out)
 		rs_charge(&owed, (int64_t)t->post_ns * t->dilation);
 		took[n] = rs_now() - began;
 	}
-	qsort(took, t->count, sizeof(*took), by_length);
-	out->value = rs_mean(t, (double)took[t->count / 2] / t->dilation / 1e3);
+	out->value = rs_mean(t, (double)rs_median(took, t->count) / t->dilation / 1e3);
 	out->unit = "us";
 	free(took);
 }

@@ -238,7 +238,7 @@ TEST_F(Liar, RefusesAConnectionThatGoesOnWhenItIsAskedAgain)
 	ASSERT_EQ(linked.type, W_LINKED);
 	w_suspended suspended = { {}, linked.as<w_linked>().conn, {} };
 	c.conn(W_CONFIRM, suspended.conn);
-	/* Host 0's agent sent its CONFIRM when it linked the connection, so that does not tell. */
+	/* Its agent sent CONFIRM when it linked the connection: that record does not show that this one was taken. */
 	c.sync();
 	ASSERT_EQ(next_record().hdr.type, W_CM_CONFIRM);
 	m.status = W_LOST_LINK;

@@ -231,7 +231,7 @@ class Output(unittest.TestCase):
                                          'interrupt_ns', 'metadata_ns'])
         steps = document['rows'][4]['steps']
         self.assertEqual(sorted(steps), ['call_us', 'done_us', 'seen_us'])
-        self.assertLess(0, steps['call_us'])
+        self.assertLess(0, min(steps.values()))
         self.assertLess(steps['call_us'], steps['done_us'])
         self.assertEqual(sorted(document['rows'][4]['split']), sorted(split))
         self.assertGreater(document['profile']['line_rate'], 0)

@@ -46,7 +46,7 @@ def table(points, experiment):
                      f"{number(p.values.get('raw')):>9}{number(p.values.get('baseline')):>10}"
                      f"{number(p.values.get('ours')):>9}{number(p.values.get('shmem')):>9}"
                      f"{number(p.values.get('blocking')):>10}")
-    return lines + (splits(mine) if experiment == "E1" else spreads(mine))
+    return lines + {"E1": splits, "E2": spreads}.get(experiment, lambda _: [])(mine)
 
 
 def mixed(points):
@@ -105,7 +105,7 @@ def spreads(points):
     lines = []
     for p in points:
         of = p.row().get("spread", {}).get("blocking")
-        if p.experiment == "E2" and of:
+        if of:
             lines.append(f"{p.links:>6}{size_name(p.bytes):>7}{number(of['mean']):>9}"
                          f"{number(of['least']):>9} to {number(of['most'])}, of {of['of']}")
     return lines and ["", "E2, blocking: mean and spread", f"{'links':>6}{'bytes':>7}{'mean':>9}{'spread':>9}", *lines]

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The steps of a put to the right neighbour: one put at a time, whose last word the target looks for. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "rs.h"
 
@@ -16,7 +15,7 @@ static uint64_t *last_word(const struct puts *p, uint8_t *of)
 	return (uint64_t *)(void *)(of + p->task->bytes - sizeof(uint64_t));
 }
 
-/* Sets of each put when it began, and how long after that the call and the quiet returned. */
+/* Notes when each put began, and how long after that the call and the quiet returned. */
 static void put_all(const struct puts *p, int64_t *began, int64_t *called, int64_t *done)
 {
 	const struct rs_task *t = p->task;
@@ -67,15 +66,15 @@ static void conclude(const struct puts *p, const int64_t *began, int64_t *called
 
 void rs_steps(const struct rs_task *t, struct rs_result *out)
 {
-	struct puts p = { .task = t,
-			  .data = rs_room(t->bytes),
-			  .target = rs_room(t->bytes),
-			  .seen = rs_room(t->count * sizeof(*p.seen)) };
+	struct puts p = { .task = t };
 	int64_t *times = calloc(3 * t->count, sizeof(*times));
 	int64_t *called = times + t->count, *done = called + t->count;
 
 	if (times == NULL)
 		rs_fail("no memory");
+	p.data = rs_room(t->bytes);
+	p.target = rs_room(t->bytes);
+	p.seen = rs_room(t->count * sizeof(*p.seen));
 	if (t->me == 0)
 		put_all(&p, times, called, done);
 	else if (t->me == 1)

@@ -241,6 +241,7 @@ struct nvi_chan {
 	struct nvi_retx_slot *retx;
 	/* the placeholder for its slices while it has no path; else NULL */
 	uint8_t *placeholder_mem;
+	size_t placeholder_bytes;
 	struct w_control *in_ctl; /* written by the peer */
 	struct w_slot *in_slots;
 	uint8_t *in_payload;

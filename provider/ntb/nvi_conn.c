@@ -119,7 +119,8 @@ static void disconnect(struct nvi_chan *ch)
 				   .out = ch->out_map,
 				   .payload_after = ch->tx.after,
 				   .retx = ch->retx,
-				   .placeholder_mem = ch->placeholder_mem };
+				   .placeholder_mem = ch->placeholder_mem,
+				   .placeholder_bytes = ch->placeholder_bytes };
 
 	nvi_chan_unlist(ch);
 	nvi_grants_drop(ch);

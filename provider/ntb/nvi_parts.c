@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "nvi_parts.h"
@@ -31,9 +32,14 @@ static int map_slices(struct port *port, const struct w_linked *linked, int fd_i
 	if (err != 0)
 		return err;
 	err = port_map(port, fd_out, linked->outbound.slice_len, PORT_OUTBOUND, out);
-	if (err != 0)
+	if (err != 0) {
 		port_unmap(port, in);
-	return err;
+		return err;
+	}
+	/* They are no memory of the program, and a core dump would have all their pages, also unused ones. */
+	madvise(in->base, in->len, MADV_DONTDUMP);
+	madvise(out->base, out->len, MADV_DONTDUMP);
+	return 0;
 }
 
 /* Allocates the tables with an entry for each slot.  On -ENOMEM one of them may have been made. */
@@ -81,7 +87,8 @@ void nvi_parts_free(struct nvi_parts *p)
 	nvi_port_put(p->port);
 	free(p->payload_after);
 	free(p->retx);
-	free(p->placeholder_mem);
+	if (p->placeholder_mem != NULL)
+		munmap(p->placeholder_mem, p->placeholder_bytes);
 }
 
 /* ---- use by a channel ------------------------------------------------------------------------ */

@@ -11,7 +11,8 @@ struct nvi_parts {
 	struct port_map in, out;
 	uint64_t *payload_after;
 	struct nvi_retx_slot *retx;
-	uint8_t *placeholder_mem;
+	uint8_t *placeholder_mem; /* anonymous memory */
+	size_t placeholder_bytes;
 };
 
 /*

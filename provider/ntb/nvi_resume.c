@@ -13,8 +13,8 @@
  * descriptor whose data went through the payload buffer completes when the peer has consumed it.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "nvi_advert.h"
 #include "nvi_answer.h"
@@ -37,15 +37,21 @@ static size_t slice_bytes(uint32_t mask, uint32_t payload_bytes)
 }
 
 /*
- * Makes memory, in one block for free(), for an inbound slice that no peer writes, and for an outbound one that no peer
- * reads.  NULL without memory.
+ * Makes memory in one piece for an inbound slice that no peer writes, and for an outbound one that no peer reads.  It
+ * is mapped, so that only what is stored there costs time and memory.  0 or -ENOMEM.
  */
-static uint8_t *placeholder_make(const struct nvi_chan *ch)
+static int placeholder_make(struct nvi_chan *ch)
 {
-	size_t in = slice_bytes(ch->in_mask, ch->in_payload_bytes);
-	size_t out = slice_bytes(ch->out_mask, ch->out_payload_bytes);
+	size_t bytes = slice_bytes(ch->in_mask, ch->in_payload_bytes) +
+		       slice_bytes(ch->out_mask, ch->out_payload_bytes);
+	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return calloc(1, in + out);
+	if (mem == MAP_FAILED)
+		return -ENOMEM;
+	madvise(mem, bytes, MADV_NOHUGEPAGE);
+	ch->placeholder_mem = mem;
+	ch->placeholder_bytes = bytes;
+	return 0;
 }
 
 /* Puts the placeholder in place of both slices, with the credit taken in so far. */
@@ -98,8 +104,7 @@ static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 	if (nvi_tx_credit(ch) < 0)
 		return -EPROTO;
 	if (ch->placeholder_mem == NULL) {
-		ch->placeholder_mem = placeholder_make(ch);
-		if (ch->placeholder_mem == NULL)
+		if (placeholder_make(ch) != 0)
 			return -ENOMEM;
 		nvi_writes_flush(ch);
 		nvi_answer_anew(ch);
@@ -168,7 +173,9 @@ static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 /* Gives the channel the parts `p`, and puts its old ones into `p`.  Caller holds both locks. */
 static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
-	struct nvi_parts old = { .port = ch->port_use, .placeholder_mem = ch->placeholder_mem };
+	struct nvi_parts old = { .port = ch->port_use,
+				 .placeholder_mem = ch->placeholder_mem,
+				 .placeholder_bytes = ch->placeholder_bytes };
 	uint64_t *payload_after = p->payload_after;
 	struct nvi_retx_slot *retx = p->retx;
 

@@ -116,7 +116,7 @@ static int store_piece(struct nvi_chan *ch, struct nvi_tx_message *m)
 	nvi_copy_region(&g->map.out, nvi_grant_at(g, to), src, n);
 	u_out_fence(&g->map.out);
 	g->uses++;
-	ch->tx.direct += n;
+	ch->tx.run_bytes += n;
 	m->done += n;
 	return 1;
 }

@@ -23,7 +23,8 @@ struct nvi_tx_message {
 	uint8_t op;	/* 0: none */
 	bool with_rdma; /* the first fragment still has to carry `rdma` */
 	bool with_imm;
-	bool ack; /* ask for credit after the last fragment */
+	bool ack;     /* ask for credit after the last fragment */
+	bool returns; /* as in struct nvi_payload */
 	uint32_t imm;
 	uint32_t total, done;
 	uint32_t entry; /* its place in the send queue (not for answers) */
@@ -144,7 +145,7 @@ struct nvi_sending {
 	bool wrote;   /* there were writes that could be stored directly if they had a grant */
 	/* all sends ask for credit, so that the next write can be stored at once */
 	bool direct_writes;
-	uint64_t direct;    /* bytes stored directly in this run */
+	uint64_t run_bytes; /* stored directly or in the payload buffer by this nvi_tx_run() */
 	uint32_t unflushed; /* this many of the last started sends are: see nvi_writes_settle() */
 	uint32_t stores;    /* count of all writes that were ever unflushed; never set back */
 	uint32_t write_run; /* this many of the last messages in slots were writes, */
@@ -158,6 +159,9 @@ struct nvi_sending {
 	uint64_t bytes_end;  /* the last with bytes of a write or of an answer here; */
 	uint64_t placed_at;  /* the last slots of placed messages in a row begin here, */
 	uint64_t placed_end; /* and end here */
+	/* Positions in the payload buffer, like `cursor`. */
+	uint64_t consumed; /* what the peer has consumed ends here, by the credit taken in: at most at `freed` */
+	uint64_t turn; /* the last message that answered one of the peer was placed from here on */
 };
 
 /* Receiving.  Writer: a thread that holds rx_lock. */

@@ -24,10 +24,10 @@ static void reset_state(struct nvi_chan *ch)
 	ch->tx.limit = ch->out_mask + 1;
 	ch->tx.drains = ch->tx.refuses = false;
 	ch->tx.write_run = ch->tx.write_end = 0;
-	ch->tx.direct = 0;
+	ch->tx.run_bytes = 0;
 	ch->tx.unflushed = 0;
 	atomic_store(&ch->tx.more, false);
-	ch->tx.cursor = ch->tx.freed = 0;
+	ch->tx.cursor = ch->tx.consumed = ch->tx.freed = ch->tx.turn = 0;
 	memset(&ch->tx.msg, 0, sizeof(ch->tx.msg));
 	memset(&ch->rx.msg, 0, sizeof(ch->rx.msg));
 	atomic_store(&ch->tx.credit, 0);

@@ -41,7 +41,9 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 		ch->tx.asked = credit;
 	if (u_unlikely(ch->tx.drains) && ch->tx.drain_end - before <= fresh)
 		ch->tx.drains = false;
-	ch->tx.freed = ch->tx.after[(credit - 1) & ch->out_mask];
+	ch->tx.consumed = ch->tx.after[(credit - 1) & ch->out_mask];
+	if ((int64_t)(ch->tx.consumed - ch->tx.freed) > 0)
+		ch->tx.freed = ch->tx.consumed;
 	if (u_unlikely(nvi_answers_left(ch)))
 		nvi_want_progress(ch);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of one fragment in the payload buffer of the peer.  Callers hold tx_lock, and the slices are mapped
- * memory.
+ * The payload buffer of the peer: where messages begin in it; and messages of one fragment, where the slices are mapped
+ * memory.  Callers hold tx_lock.
  */
 #ifndef NVI_PAYLOAD_H
 #define NVI_PAYLOAD_H
@@ -13,43 +13,65 @@
 #define NVI_PAYLOAD_LAST 512u
 
 /*
- * The place of a message in the payload buffer: it begins at `offset`.  `answers`: a message of the peer came since
- * the last one that was buffered, so this one is not in a stream.
+ * A message up to NVI_PAYLOAD_SHORT bytes is best stored where the one before was, if those after the last slot of the
+ * peer had at most NVI_PAYLOAD_TURN bytes together; longer ones, and streams, best where none was for a while.
  */
+#define NVI_PAYLOAD_SHORT 1536u
+#define NVI_PAYLOAD_TURN (32u << 10)
+
+/* Where lines are demoted, dialogues go to the start of the payload buffer once they are so far from it. */
+#define NVI_PAYLOAD_DEMOTED (256u << 10)
+
+/* The place of a fragment in the payload buffer: it begins at `offset`. */
 struct nvi_payload {
-	uint64_t cursor; /* the end of its payload */
+	uint64_t cursor, freed, turn; /* those of nvi_sending, once the fragment is there */
+	uint32_t came;		      /* likewise */
 	uint32_t offset;
 	uint8_t flags;
-	bool answers;
+	bool answers; /* a slot of the peer came since the last fragment */
+	bool returns; /* it goes to the start if the peer has consumed all payload before it */
 };
 
 /*
- * Finds room for n bytes, which nvi_payload_copy() takes.  If the processor cannot demote lines, and the peer has
- * consumed all messages before this one, it goes to the beginning of the buffer.  Returns false, and changes nothing in
- * the channel, when credit must come first; takes in none itself.
+ * Finds room for n bytes.  A short message that answers goes to the start if all payload before it has been consumed,
+ * for which this takes in credit; all others go through the whole buffer.  `length`: that of the message that begins
+ * with these bytes, or UINT32_MAX: they do not go to the start.  Returns false when credit must come first, or is
+ * wrong.
  */
-static inline bool nvi_payload_place(struct nvi_chan *ch, uint32_t n, struct nvi_payload *p)
+static inline bool nvi_payload_place(struct nvi_chan *ch, uint32_t length, uint32_t n,
+				     struct nvi_payload *p)
 {
-	const uint32_t came = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
-	uint64_t freed = ch->tx.freed;
-
 	p->cursor = ch->tx.cursor;
+	p->came = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 	p->flags = W_F_BUFFERED;
-	if (!ch->demotes && nvi_slots_used(ch) == 0) {
-		p->cursor = freed = w_payload_rewind(p->cursor, ch->out_payload_bytes);
+	p->answers = p->came != ch->tx.came;
+	p->returns =
+		p->answers && length <= NVI_PAYLOAD_SHORT &&
+		p->cursor - ch->tx.turn <= NVI_PAYLOAD_TURN &&
+		(!ch->demotes || (p->cursor & (ch->out_payload_bytes - 1)) >= NVI_PAYLOAD_DEMOTED);
+	if (p->returns && ch->tx.consumed != p->cursor && nvi_tx_credit(ch) < 0)
+		return false;
+	p->freed = ch->tx.freed;
+	if (p->returns && ch->tx.consumed == p->cursor) {
+		p->cursor = p->freed = w_payload_rewind(p->cursor, ch->out_payload_bytes);
 		p->flags |= W_F_REWOUND;
 	}
+	p->turn = p->answers ? p->cursor : ch->tx.turn;
 	p->offset = w_payload_place(&p->cursor, ch->out_payload_bytes, n);
-	if (u_unlikely(p->cursor - freed > ch->out_payload_bytes))
-		return false;
-	ch->tx.freed = freed;
-	p->answers = came != ch->tx.came;
-	ch->tx.came = came;
-	return true;
+	return u_likely(p->cursor - p->freed <= ch->out_payload_bytes);
+}
+
+/* The fragment is in its place. */
+static inline void nvi_payload_take(struct nvi_chan *ch, const struct nvi_payload *p)
+{
+	ch->tx.cursor = p->cursor;
+	ch->tx.freed = p->freed;
+	ch->tx.turn = p->turn;
+	ch->tx.came = p->came;
 }
 
 /*
- * Copies into the payload buffer, takes the room (tx.cursor), and prefetches the line of the slot when so little is
+ * Copies into the payload buffer, takes the room, and prefetches the line of the slot when so little is
  * left that the slot is stored before the peer's polls take the line back.
  */
 static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payload *p,
@@ -63,7 +85,7 @@ static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payloa
 	u_copy_ahead(dst, src, n - last);
 	u_prefetch_write(slot);
 	u_copy_ahead(dst + n - last, src + n - last, last);
-	ch->tx.cursor = p->cursor;
+	nvi_payload_take(ch, p);
 }
 
 /*

@@ -11,7 +11,7 @@
 #include "nvi_write.h"
 #include "vi_wq_hot.h"
 
-#define TX_WHOLE 8192u /* a message up to this long is one fragment */
+#define POST_WHOLE 8192u /* a lone message up to this long is one fragment */
 
 /* ---- a short send without a queue entry ------------------------------------------------------ */
 
@@ -110,8 +110,7 @@ static __attribute__((noinline)) bool send_slot_longer(struct vi_vi *vi, VIP_DES
 
 /*
  * As send_slot(), through the payload buffer; false, and nothing is sent, if the message is too long or has to wait
- * for room.  A sender that may begin that buffer again at its start asks for credit for an answer, and takes it in
- * with the next send.
+ * for room.  A message that may go to the start of that buffer asks for credit, so that the next one may.
  */
 static __attribute__((noinline)) bool send_buffered(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 						    const uint8_t *at, uint32_t n, uint16_t control)
@@ -122,12 +121,10 @@ static __attribute__((noinline)) bool send_buffered(struct vi_vi *vi, VIP_DESCRI
 	struct nvi_payload p;
 	uint32_t notify;
 
-	if (n > ch->out_frag_max ||
-	    (!ch->demotes && nvi_slots_used(ch) != 0 && nvi_tx_credit(ch) < 0) ||
-	    u_unlikely(!nvi_payload_place(ch, n, &p)))
+	if (n > ch->out_frag_max || u_unlikely(!nvi_payload_place(ch, n, n, &p)))
 		return false;
 	nvi_payload_copy(ch, &p, at, n, slot);
-	if (ch->tx.direct_writes || (p.answers && !ch->demotes))
+	if (ch->tx.direct_writes || p.returns)
 		p.flags |= W_F_ACK;
 	nvi_store_plain(ch, slot, W_OP_SEND, n, with_imm ? imm_of(desc) : 0,
 			(uint8_t)(p.flags | (with_imm ? W_F_IMM : 0)));
@@ -202,8 +199,8 @@ static bool post_buffered(struct nvi_chan *ch)
 
 	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
 	    n > ch->out_frag_max || ch->tx.unflushed != 0 ||
-	    (n > TX_WHOLE && nvi_slots_used(ch) < NVI_TX_STREAM) || !nvi_may_publish_plain(ch) ||
-	    u_unlikely(!nvi_payload_place(ch, n, &p)))
+	    (n > POST_WHOLE && nvi_slots_used(ch) < NVI_TX_STREAM) || !nvi_may_publish_plain(ch) ||
+	    u_unlikely(!nvi_payload_place(ch, n, n, &p)))
 		return false;
 	nvi_payload_copy(ch, &p, wqe->at, n, slot);
 	wqe->first = ch->tx.seq;

@@ -164,10 +164,12 @@ static bool same_geometry(const struct nvi_chan *ch, const struct w_linked *link
  */
 static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 {
+	uint32_t cursor;
+
 	if (nvi_tx_take_credit(ch, consumed->slots) < 0)
 		return -EPROTO;
-	return ((uint32_t)ch->tx.freed & (ch->out_payload_bytes - 1)) == consumed->cursor ? 0
-											  : -EPROTO;
+	cursor = (uint32_t)ch->tx.consumed & (ch->out_payload_bytes - 1);
+	return cursor == consumed->cursor ? 0 : -EPROTO;
 }
 
 /* Gives the channel the parts `p`, and puts its old ones into `p`.  Caller holds both locks. */

@@ -62,14 +62,16 @@ static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 int nvi_retransmit(struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
-	uint64_t cursor = ch->tx.freed;
+	uint64_t cursor = ch->tx.consumed;
 
 	for (; n != ch->tx.seq; n++) {
 		struct nvi_retx_slot *k = &ch->retx[n & ch->out_mask];
 		uint32_t frag = k->line.head.frag;
+		uint8_t flags = k->line.head.flags;
 
-		if ((k->line.head.flags & W_F_BUFFERED) &&
-		    payload_again(ch, k, w_payload_place(&cursor, ch->out_payload_bytes, frag)) !=
+		if ((flags & W_F_BUFFERED) &&
+		    payload_again(ch, k,
+				  w_payload_find(&cursor, ch->out_payload_bytes, flags, frag)) !=
 			    0) {
 			/* The slots after it are not sent. */
 			ch->tx.seq = n;

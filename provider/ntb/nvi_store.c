@@ -49,7 +49,7 @@ int nvi_store(struct nvi_chan *ch, struct nvi_grant *g, const struct vi_wqe *wqe
 		return -EFAULT;
 	u_out_fence(&g->map.out);
 	g->uses++;
-	ch->tx.direct += wqe->length;
+	ch->tx.run_bytes += wqe->length;
 	return 0;
 }
 

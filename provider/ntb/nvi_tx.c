@@ -12,6 +12,7 @@
 
 #include "nvi_answer.h"
 #include "nvi_credit.h"
+#include "nvi_payload.h"
 #include "nvi_place.h"
 #include "nvi_publish.h"
 #include "nvi_refuse.h"
@@ -162,7 +163,7 @@ static bool begin_descriptor(struct nvi_chan *ch)
 		struct vi_wqe *wqe = vi_wqe(sq, entry);
 		uint32_t bits;
 
-		if (!nvi_tx_may_start(ch, wqe, entry) || ch->tx.direct >= TX_BUDGET)
+		if (!nvi_tx_may_start(ch, wqe, entry) || ch->tx.run_bytes >= TX_BUDGET)
 			return false;
 		if (ch->tx.grants_held != 0 && vi_wqe_there(sq, wqe)) {
 			enum nvi_write_method method = nvi_write_queued(ch, wqe);
@@ -253,22 +254,28 @@ static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, ui
 }
 
 /*
- * Is there a slot, and with `in_payload` room in the payload buffer for n bytes?  Takes in credit when there seems to
- * be none, and marks a fault if that is wrong.  *offset_out: where the bytes go; *cursor_out: where they end.
+ * The length of the message that may go to the start of the payload buffer with its next fragment, UINT32_MAX: it may
+ * not.  Answers to reads may not: what asks for credit for each would cost more.
  */
-static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *offset_out,
-		    uint64_t *cursor_out)
+static uint32_t length_to_place(const struct nvi_tx_message *m)
 {
-	for (int round = 0;; round++) {
-		uint64_t cursor = ch->tx.cursor;
+	return m->done == 0 && m->op != W_OP_READ_RESP ? m->total : UINT32_MAX;
+}
 
-		if (in_payload)
-			*offset_out = w_payload_place(&cursor, ch->out_payload_bytes, n);
+/*
+ * Is there a slot, and with `in_payload` room in the payload buffer for n bytes of the message?  Sets *p to their
+ * place; it has no flags if they go into the slot.  Takes in credit when there seems to be none, or as
+ * nvi_payload_place() does, and marks a fault if that is wrong.
+ */
+static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, struct nvi_payload *p)
+{
+	const uint32_t length = length_to_place(&ch->tx.msg);
+
+	for (int round = 0;; round++) {
+		*p = (struct nvi_payload){ .cursor = ch->tx.cursor };
 		if (u_likely(nvi_slots_used(ch) <= ch->out_mask &&
-			     cursor - ch->tx.freed <= ch->out_payload_bytes)) {
-			*cursor_out = cursor;
+			     (!in_payload || nvi_payload_place(ch, length, n, p))))
 			return true;
-		}
 		if (round > 0)
 			return false;
 		ch->vi->counters.Stalls++;
@@ -280,9 +287,10 @@ static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *
 }
 
 /* Returns the flags of the next fragment, but for W_F_ACK. */
-static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in_payload)
+static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last,
+			      const struct nvi_payload *p)
 {
-	uint8_t flags = 0;
+	uint8_t flags = p->flags;
 
 	if (m->done == 0)
 		flags |= W_F_FIRST;
@@ -290,8 +298,6 @@ static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in
 		flags |= W_F_LAST;
 	if (m->with_imm)
 		flags |= W_F_IMM;
-	if (in_payload)
-		flags |= W_F_BUFFERED;
 	return flags;
 }
 
@@ -317,27 +323,40 @@ static uint32_t request_bytes(const struct nvi_tx_message *m)
 	return m->op == W_OP_READ_REQ && m->offered ? sizeof(m->read_req) : sizeof(m->rdma);
 }
 
+/*
+ * Does the last fragment of the message ask for credit?  `buffered`: bytes of it are in the payload buffer.  A message
+ * that completes when it is out does not wait for credit, but direct writes do, and the next that may go to the start
+ * of the payload buffer.
+ */
+static bool asks_for_credit(const struct nvi_chan *ch, bool buffered)
+{
+	const struct nvi_tx_message *m = &ch->tx.msg;
+
+	return m->op == W_OP_WRITE || m->returns || (ch->tx.direct_writes && m->op == W_OP_SEND) ||
+	       (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || buffered));
+}
+
 /* Sends one fragment of the message under way. False when it must wait or was given up. */
 static bool tx_fragment(struct nvi_chan *ch)
 {
 	struct nvi_tx_message *m = &ch->tx.msg;
 	uint32_t head_bytes = m->with_rdma ? request_bytes(m) : 0;
-	uint32_t left = m->total - m->done, n = left, offset = 0;
+	uint32_t left = m->total - m->done, n = left;
 	bool in_payload = left > W_INLINE_MAX - head_bytes, last;
 	uint8_t bytes[W_INLINE_MAX];
 	struct w_slot line;
-	uint64_t cursor;
+	struct nvi_payload p;
 	int err;
 
 	if (in_payload)
 		n = fragment_bytes(ch, m->total, n);
-	if (!reserve(ch, in_payload, n, &offset, &cursor))
+	if (!reserve(ch, in_payload, n, &p))
 		return false;
 	if (head_bytes != 0)
 		memcpy(bytes, &m->rdma, sizeof(m->rdma));
 	if (u_unlikely(head_bytes > sizeof(m->rdma)))
 		memcpy(bytes, &m->atomic_req, head_bytes);
-	err = in_payload ? gather(ch, &ch->out, ch->out_payload + offset, n)
+	err = in_payload ? gather(ch, &ch->out, ch->out_payload + p.offset, n)
 			 : gather(ch, NULL, bytes + head_bytes, n);
 	if (u_unlikely(err != 0)) {
 		nvi_abandon_message(ch);
@@ -346,11 +365,10 @@ static bool tx_fragment(struct nvi_chan *ch)
 	last = n == left;
 	memcpy(line.data, bytes, W_HEAD_INLINE);
 	line.head.op = m->op;
-	line.head.flags = fragment_flags(m, last, in_payload);
-	/* A message that completes when it is out does not wait for credit, but direct writes do. */
-	if (last && (m->op == W_OP_WRITE || (ch->tx.direct_writes && m->op == W_OP_SEND) ||
-		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
-				 in_payload))))
+	line.head.flags = fragment_flags(m, last, &p);
+	if (m->done == 0)
+		m->returns = p.returns;
+	if (last && asks_for_credit(ch, m->total != n || in_payload))
 		line.head.flags |= W_F_ACK;
 	line.head.reserved = 0;
 	line.head.arg = last ? (m->with_imm ? m->imm : 0) : m->done == 0 ? m->total : 0;
@@ -358,7 +376,11 @@ static bool tx_fragment(struct nvi_chan *ch)
 	if (!in_payload)
 		head_bytes += n;
 	nvi_publish(ch, &line, bytes + W_HEAD_INLINE,
-		    head_bytes > W_HEAD_INLINE ? head_bytes - W_HEAD_INLINE : 0, cursor);
+		    head_bytes > W_HEAD_INLINE ? head_bytes - W_HEAD_INLINE : 0, p.cursor);
+	if (in_payload) {
+		nvi_payload_take(ch, &p);
+		ch->tx.run_bytes += n;
+	}
 	m->done += n;
 	m->with_rdma = false;
 	if (last)
@@ -401,20 +423,19 @@ static bool work_left(const struct nvi_chan *ch)
 uint32_t nvi_tx_run(struct nvi_chan *ch)
 {
 	uint32_t start = ch->tx.seq;
-	uint64_t end = ch->tx.cursor + TX_BUDGET;
-	bool more = false;
+	bool more;
 
-	ch->tx.direct = 0;
-	while (!more && atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
+	ch->tx.run_bytes = 0;
+	while (ch->tx.run_bytes < TX_BUDGET &&
+	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
 	       vi_state(ch->vi) == VIP_STATE_CONNECTED) {
 		if (!begin_message(ch))
 			break;
 		if (!(ch->tx.msg.op == W_OP_READ_RESP && ch->tx.msg.placed ? tx_piece(ch)
 									   : tx_fragment(ch)))
 			break;
-		more = ch->tx.cursor >= end || ch->tx.direct >= TX_BUDGET;
 	}
-	more = ((more || ch->tx.direct >= TX_BUDGET) && work_left(ch)) || ch->tx.unflushed != 0;
+	more = (ch->tx.run_bytes >= TX_BUDGET && work_left(ch)) || ch->tx.unflushed != 0;
 	if (u_unlikely(more))
 		nvi_want_progress(ch);
 	else if (atomic_load_explicit(&ch->tx.more, memory_order_relaxed))
@@ -437,5 +458,5 @@ int nvi_tx_progress(struct nvi_chan *ch)
 	}
 	sent = nvi_tx_run(ch);
 	nvi_tx_update_waiting(ch);
-	return credit != 0 || sent != 0 || ch->tx.direct != 0;
+	return credit != 0 || sent != 0 || ch->tx.run_bytes != 0;
 }

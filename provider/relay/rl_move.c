@@ -127,9 +127,8 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 	if (check(c, from, &line, &bytes) != 0)
 		return -EPROTO;
 	if (line.head.flags & W_F_BUFFERED) {
-		if (line.head.flags & W_F_REWOUND)
-			from->cursor = w_payload_rewind(from->cursor, c->payload_bytes);
-		offset = w_payload_place(&from->cursor, c->payload_bytes, line.head.frag);
+		offset = w_payload_find(&from->cursor, c->payload_bytes, line.head.flags,
+					line.head.frag);
 		u_out_copy(&to->out, to->out_payload + offset, from->in_payload + offset,
 			   line.head.frag);
 		c->thread->counters.bytes += line.head.frag;

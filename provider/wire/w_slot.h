@@ -220,6 +220,15 @@ static inline uint64_t w_payload_rewind(uint64_t cursor, uint32_t payload_bytes)
 	return (cursor + payload_bytes - 1) & ~(uint64_t)(payload_bytes - 1);
 }
 
+/* As w_payload_place(), for the payload of a slot with these flags: with REWOUND at the beginning. */
+static inline uint32_t w_payload_find(uint64_t *cursor, uint32_t payload_bytes, uint8_t flags,
+				      uint32_t length)
+{
+	if (flags & W_F_REWOUND)
+		*cursor = w_payload_rewind(*cursor, payload_bytes);
+	return w_payload_place(cursor, payload_bytes, length);
+}
+
 /* The greatest length of a fragment, such that the copies of both sides overlap in time. */
 static inline uint32_t w_frag_max(uint32_t payload_bytes)
 {

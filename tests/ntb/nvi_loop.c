@@ -555,6 +555,16 @@ void nvi_loop_count_from(struct nvi_loop *loop, uint32_t n)
 	}
 }
 
+void nvi_loop_payload_from(struct nvi_loop *loop, uint64_t cursor)
+{
+	for (int end = 0; end < 2; end++) {
+		struct nvi_chan *ch = loop->vi[end]->prov;
+
+		ch->tx.cursor = ch->tx.consumed = ch->tx.freed = ch->tx.turn = cursor;
+		ch->rx.cursor = ch->rx.cursor_credited = cursor;
+	}
+}
+
 int nvi_loop_flush_sends(struct nvi_loop *loop, int end, int64_t ns)
 {
 	return nvi_flush(loop->vi[end], u_now_ns() + ns);

@@ -111,6 +111,8 @@ int nvi_loop_scan(struct nvi_loop *loop);
 void nvi_loop_flush(struct nvi_loop *loop);
 /* As if both ends had sent n slots, none of which asked for credit.  Nothing was sent yet. */
 void nvi_loop_count_from(struct nvi_loop *loop, uint32_t n);
+/* As if so many bytes of both payload buffers had been used and consumed.  Nothing was sent yet. */
+void nvi_loop_payload_from(struct nvi_loop *loop, uint64_t cursor);
 /* A flush that waits `ns` at most: 1: it is over; 0: its time is; or -errno. */
 int nvi_loop_flush_sends(struct nvi_loop *loop, int end, int64_t ns);
 /* Have all slots of the end been consumed?  Asks the peer by a slot if need be. */

@@ -52,9 +52,9 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 			  "VIADUCT_RING_BYTES is set" },
 	[U_CFG_RING_BYTES] = { "VIADUCT_RING_BYTES", U_CFG_BYTES, "256k", 4 * KIB, 64 * MIB, true,
 			       NULL,
-			       "payload bytes of a VI's fifo, over relays up to 16 times; 8k, over "
-			       "relays too, if a window has at most 4M and neither this nor VIADUCT_SLOTS "
-			       "is set" },
+			       "payload bytes of a VI's fifo, over relays up to 16 times; if neither this "
+			       "nor VIADUCT_SLOTS is set, 4M for the first connections of an emulated link, "
+			       "and 8k, over relays too, if a window has at most 4M" },
 	[U_CFG_WINDOW_BYTES] = { "VIADUCT_WINDOW_BYTES", U_CFG_BYTES, "4G", U_CFG_WINDOW_BYTES_MIN,
 				 U_CFG_WINDOW_BYTES_MAX, false, NULL,
 				 "size of a port's memory window; at most 4M make connections small" },

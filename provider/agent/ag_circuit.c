@@ -119,6 +119,9 @@ struct ag_circuit *ag_circuit_new(struct ag_link *from, struct ag_link *to, cons
 	c->closed = AG_CIRCUIT_NONE;
 	c->most.slots = W_SLOTS_MAX;
 	c->most.payload_bytes = w_payload_of_path(a->cfg.payload_bytes, W_HOPS_MAX);
+	/* A connection over one link may continue through this relay with the buffer that it has. */
+	if (cm->hdr.type == W_CM_RESUME && c->most.payload_bytes < AG_STREAM_PAYLOAD)
+		c->most.payload_bytes = AG_STREAM_PAYLOAD;
 	c->thread = rl_thread_of(a->relay, flow);
 	end_init(&c->end[0], c, 0, from, cm->src_host, cm->src_conn);
 	end_init(&c->end[1], c, 1, to, cm->dst_host,

@@ -52,10 +52,17 @@ void ag_link_unreserve(struct ag_link *l, uint64_t *reservation)
 }
 
 /*
- * A payload buffer longer than that for a neighbour may take at most this part of the window, so
- * that other connections find room.
+ * A payload buffer longer than that of the configuration is given while no more than this part of the window is in
+ * use, so that other connections find room.
  */
 #define LARGE_PAYLOAD_SHARE 4u
+
+/*
+ * A new connection gets a payload buffer of AG_STREAM_PAYLOAD while all slices of the link, with its own, take no more
+ * than this part of the window and no more than STREAM_MOST bytes, all of which streams may touch.
+ */
+#define STREAM_SHARE 16u
+#define STREAM_MOST (UINT64_C(256) << 20)
 
 /* In a window of at most so many bytes a slice takes 16 KiB, also over relays. */
 #define SMALL_WINDOW (UINT64_C(4) << 20)
@@ -63,8 +70,26 @@ void ag_link_unreserve(struct ag_link *l, uint64_t *reservation)
 #define SMALL_PAYLOAD (8u << 10)
 
 /*
- * Returns the payload buffer of a connection over `hops` links: that for so many hops, or a smaller one, so that at
- * most a quarter of the window is used or reserved; but never less than that of the configuration, even without room.
+ * Has the link room for another payload buffer for streams, and was no other one set?  Not on adapters: the memory
+ * of their windows is there in any case, in pieces, and is cleared for each slice.
+ */
+static bool has_stream_room(const struct ag_link *l)
+{
+	const struct ag_agent *a = l->agent;
+	uint64_t window = l->port->limits.window_bytes;
+	uint64_t used = l->window_used + l->window_reserved +
+			ag_link_slice_bytes(l, a->cfg.slots, AG_STREAM_PAYLOAD);
+	uint64_t slices = used - l->memory_used;
+
+	return a->geometry_by_window && !l->port->limits.far &&
+	       used <= window / LARGE_PAYLOAD_SHARE && slices <= window / STREAM_SHARE &&
+	       slices <= STREAM_MOST;
+}
+
+/*
+ * Returns the payload buffer of a connection over `hops` links, 0 within the host: that for streams, or that for so
+ * many hops, or a smaller one, so that at most a quarter of the window is used or reserved; but never less than that of
+ * the configuration, even without room.
  */
 static uint32_t payload_for(const struct ag_link *l, unsigned int hops)
 {
@@ -73,6 +98,8 @@ static uint32_t payload_for(const struct ag_link *l, unsigned int hops)
 	uint64_t used = l->window_used + l->window_reserved;
 	uint32_t payload = w_payload_of_path(cfg->payload_bytes, hops);
 
+	if (hops <= 1 && has_stream_room(l))
+		return AG_STREAM_PAYLOAD;
 	while (payload > cfg->payload_bytes &&
 	       used + ag_link_slice_bytes(l, cfg->slots, payload) > most)
 		payload /= 2;

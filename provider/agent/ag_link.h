@@ -132,14 +132,21 @@ void ag_link_reserve(struct ag_link *l, const struct w_geometry *g, uint64_t *re
 /* Releases the room that `reservation` holds, if any. */
 void ag_link_unreserve(struct ag_link *l, uint64_t *reservation);
 
+/*
+ * A stream goes through so much of a payload buffer before it comes to the same line again: by then the line has left
+ * the second-level cache of the peer's processor, from which it would be dearest.  A dialogue of short messages stays
+ * at the beginning.
+ */
+#define AG_STREAM_PAYLOAD (4u << 20)
+
 /* Is the window so small that slices in it are small?  Never where the configuration says how large they are. */
 bool ag_link_is_small(const struct ag_link *l);
 
 /*
  * Sets *g to the slots and the payload buffer of a connection over `hops` links, as this link's window has room: the
  * small geometry, for any number of links, if the window is small.  Else the slots of the configuration, and the
- * payload buffer for so many links, or a smaller one, so that at most a quarter of the window is used or reserved; but
- * never less than that of the configuration, even without room.
+ * payload buffer for streams, or that for so many links, or a smaller one, so that at most a quarter of the window is
+ * used or reserved; but never less than that of the configuration, even without room.
  */
 void ag_link_geometry(const struct ag_link *l, unsigned int hops, struct w_geometry *g);
 

@@ -144,7 +144,6 @@ static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 		if (rc != 0)
 			continue;
 		m->link = l;
-		l->memory_used += m->slice.len;
 		return 0;
 	}
 	return rc;
@@ -216,6 +215,7 @@ static struct ag_alloc *alloc_make(struct ag_client *c, const struct w_alloc *ms
 	ag_list_append(&c->allocs, &m->node);
 	c->alloc_count++;
 	m->link->window_used += m->slice.len;
+	m->link->memory_used += m->slice.len;
 	ag_holders_use(&c->holders, m->link->index, (int64_t)m->slice.len);
 	if (m->link == self) /* uses the offer up */
 		port_peer_slice_open(self->port, m->slice.id, m->slice.len, fd_out);
@@ -241,8 +241,7 @@ void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
 	ag_list_remove(&m->node);
 	c->alloc_count--;
 	ag_holders_use(&c->holders, m->link->index, -(int64_t)m->slice.len);
-	if (m->link->index != 0)
-		m->link->memory_used -= m->slice.len;
+	m->link->memory_used -= m->slice.len;
 	/* When the agent ends, the process goes on and may still use it. */
 	ag_link_slice_free(m->link, &m->slice, c->agent->ending);
 	close(m->slice.fd);

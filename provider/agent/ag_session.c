@@ -50,7 +50,10 @@ static int irq_fds(const struct ag_agent *a, int fds[2])
 	return err;
 }
 
-/* Sets *g to the smallest geometry of connections to neighbours, with the windows that are known. */
+/*
+ * Sets *g to the smallest geometry of connections to neighbours, with the windows that are known and however many
+ * connections there are.
+ */
 static void least_geometry(const struct ag_agent *a, struct w_geometry *g)
 {
 	struct w_geometry other;
@@ -61,6 +64,8 @@ static void least_geometry(const struct ag_agent *a, struct w_geometry *g)
 		ag_link_geometry(&a->links[i], 1, &other);
 		ag_conn_limit_geometry(g, &other);
 	}
+	if (g->payload_bytes > a->cfg.payload_bytes)
+		g->payload_bytes = a->cfg.payload_bytes;
 }
 
 /*

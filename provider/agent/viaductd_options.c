@@ -158,7 +158,7 @@ static const struct u_option options[] = {
 	  AT(cfg.slots), .min = W_SLOTS_MIN, .max = W_SLOTS_MAX },
 	{ "ring-bytes", 0, "SIZE",
 	  "payload bytes of a VI's fifo, more over relays\n"
-	  "(VIADUCT_RING_BYTES; with neither 256k, 8k in a window\nof at most 4M)",
+	  "(VIADUCT_RING_BYTES; with neither 256k, 4M for the first\nof a link, 8k in a window of at most 4M)",
 	  AT(cfg.payload_bytes), .size = true, .min = W_PAYLOAD_MIN, .max = W_PAYLOAD_MAX },
 	{ "port", 0, "KIND", "kind of ports (VIADUCT_PORT)", AT(cfg.port_kind) },
 	{ "profiles", 0, "LIST",

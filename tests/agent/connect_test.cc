@@ -626,6 +626,105 @@ TEST_F(SmallWindow, AboveNothingIsSmall)
 	EXPECT_EQ(c.welcome.payload_bytes, 256u << 10);
 }
 
+// A sixteenth of the window has room for one payload buffer for streams; another connection gets none.
+TEST_F(SmallWindow, HasRoomForFewStreams)
+{
+	up_windows({ 128 << 20, 128 << 20 });
+	Client c(*fabric, 0), s(*fabric, 1);
+	Pair first = join(c, s, "first");
+
+	all_have(first, 128, 4 << 20);
+	all_have(join(c, s, "second"), 128, 256 << 10);
+	EXPECT_EQ(c.welcome.payload_bytes, 256u << 10) << "the least that there is";
+}
+
+// Where a sixteenth of the window has no room for one, connections have as much room as before.
+TEST_F(SmallWindow, HasNoRoomForStreams)
+{
+	up_windows({ 64 << 20, 64 << 20 });
+	Client c(*fabric, 0), s(*fabric, 1);
+
+	all_have(join(c, s), 128, 256 << 10);
+}
+
+// Both slices of a connection within a host lie in one window.
+TEST_F(SmallWindow, AHostHasRoomForStreamsWithinIt)
+{
+	up_windows({ UINT64_C(16) << 30 });
+	Client c(*fabric, 0), s(*fabric, 0);
+
+	for (unsigned i = 0; i < 31; i++)
+		all_have(join(c, s, std::to_string(i)), 128, 4 << 20);
+	all_have(join(c, s, "next"), 128, 256 << 10);
+}
+
+// However large the window, streams touch 256 MiB of it at most.
+TEST_F(SmallWindow, TheFirstConnectionsOfALargeOneAreForStreams)
+{
+	up_windows({ UINT64_C(16) << 30, UINT64_C(16) << 30 });
+	Client c(*fabric, 0), s(*fabric, 1);
+
+	for (unsigned i = 0; i < 63; i++)
+		all_have(join(c, s, std::to_string(i)), 128, 4 << 20);
+	EXPECT_LE(window_used(*fabric, 0), 256u << 20);
+	for (unsigned i = 63; i < 70; i++)
+		all_have(join(c, s, std::to_string(i)), 128, 256 << 10);
+}
+
+// The room that a request reserves for a stream is free again after its refusal.
+TEST_F(SmallWindow, ARefusedRequestLeavesTheRoomForStreams)
+{
+	up_windows({ 128 << 20, 128 << 20 });
+	Client c(*fabric, 0), s(*fabric, 1);
+
+	for (unsigned i = 0; i < 3; i++) {
+		w_addr at = address(1, std::to_string(i));
+
+		s.listen(1, at);
+		s.sync();
+		c.connection(W_CONNECT, 2, address(0, "c"), at);
+		Msg arrived = s.recv();
+		ASSERT_EQ(arrived.type, W_ARRIVED);
+		s.conn(W_REJECT, arrived.as<w_arrived>().conn);
+		ASSERT_EQ(c.recv().type, W_REFUSED);
+	}
+	all_have(join(c, s), 128, 4 << 20);
+}
+
+// Memory, which is in the window of its own host, counts in the quarter that leaves room for others, and not
+// among what streams touch.
+class MemoryAndStreams : public SmallWindow {
+protected:
+	void expect_payload(uint64_t window, uint64_t memory, uint32_t payload)
+	{
+		up_windows({ window });
+		Client c(*fabric, 0), s(*fabric, 0);
+		w_alloc m = {};
+
+		m.length = memory;
+		c.send(m, W_ALLOC);
+		Msg got = c.recv();
+		ASSERT_EQ(got.type, W_ALLOCATED);
+		ASSERT_EQ(got.as<w_alloc>().status, static_cast<uint32_t>(W_SUCCESS));
+		all_have(join(c, s), 128, payload);
+	}
+};
+
+TEST_F(MemoryAndStreams, BothInTheQuarter)
+{
+	expect_payload(256 << 20, 55 << 20, 4 << 20);
+}
+
+TEST_F(MemoryAndStreams, NotBothInTheQuarter)
+{
+	expect_payload(256 << 20, 57 << 20, 256 << 10);
+}
+
+TEST_F(MemoryAndStreams, MemoryIsNoStream)
+{
+	expect_payload(UINT64_C(4) << 30, 512 << 20, 4 << 20);
+}
+
 // Both directions of a connection have the geometry of the smaller window.
 TEST_F(SmallWindow, OfOneEndDecidesForBoth)
 {

@@ -742,4 +742,30 @@ TEST_F(ResumedRing, NeighboursOfUnlikeGeometry)
 	}
 }
 
+// A connection for streams continues over a relay whose own connections have short payload buffers, with
+// the geometry that it had.
+TEST_F(ResumedRing, AConnectionForStreamsKeepsItsGeometry)
+{
+	up(3, 1, [](ag_cfg &cfg) {
+		cfg.window_bytes = 128 << 20;
+		if (cfg.host_id != 2)
+			cfg.slots = cfg.payload_bytes = 0;
+	});
+	Pair p = join(*c, *s);
+
+	ASSERT_EQ(p.client_linked.as<w_linked>().inbound.payload_bytes, 4u << 20);
+	cut();
+	both_suspended(p);
+	for (Client *end : { c.get(), s.get() }) {
+		Msg resumed = end->recv();
+
+		ASSERT_EQ(resumed.type, W_RESUMED);
+		EXPECT_EQ(resumed.as<w_linked>().hops, 2u);
+		EXPECT_EQ(resumed.as<w_linked>().inbound.payload_bytes, 4u << 20);
+		EXPECT_EQ(resumed.as<w_linked>().outbound.payload_bytes, 4u << 20);
+		if (end == c.get())
+			c->conn(W_CONFIRM, p.client_conn);
+	}
+}
+
 } // namespace

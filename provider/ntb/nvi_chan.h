@@ -240,7 +240,8 @@ struct nvi_chan {
 	struct u_out out;
 	/* slots are written with plain stores, and no slot is held for retransmission */
 	bool plain;
-	bool demotes; /* the processor can demote lines: u_can_demote() */
+	bool demotes;	 /* the processor can demote lines: u_can_demote() */
+	bool prefetches; /* the lines of the payload buffer before a copy: u_gains_by_prefetch() */
 	/* a retransmit slot per slot; NULL: the connection ends with its path */
 	struct nvi_retx_slot *retx;
 	/* the placeholder for its slices while it has no path; else NULL */

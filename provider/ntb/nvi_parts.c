@@ -120,6 +120,7 @@ static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
 	ch->out_payload_bytes = g->payload_bytes;
 	ch->plain = ch->out.ops == NULL && ch->retx == NULL;
 	ch->demotes = u_can_demote();
+	ch->prefetches = u_gains_by_prefetch();
 	ch->out_frag_max = w_frag_max(g->payload_bytes);
 	ch->db_mask = UINT32_C(1) << g->db_bit;
 	ch->must_fence = g->must_fence != 0 || !u_membarrier_available();

@@ -16,7 +16,7 @@
  * A message up to NVI_PAYLOAD_SHORT bytes is best stored where the one before was, if those after the last slot of the
  * peer had at most NVI_PAYLOAD_TURN bytes together; longer ones, and streams, best where none was for a while.
  */
-#define NVI_PAYLOAD_SHORT 1536u
+#define NVI_PAYLOAD_SHORT 4096u
 #define NVI_PAYLOAD_TURN (32u << 10)
 
 /* Where lines are demoted, dialogues go to the start of the payload buffer once they are so far from it. */
@@ -71,8 +71,9 @@ static inline void nvi_payload_take(struct nvi_chan *ch, const struct nvi_payloa
 }
 
 /*
- * Copies into the payload buffer, takes the room, and prefetches the line of the slot when so little is
- * left that the slot is stored before the peer's polls take the line back.
+ * Copies into the payload buffer, and takes the room.  Where the processor gains by that, prefetches the lines of the
+ * payload, and that of the slot when so little is left that it is stored before polls of the peer take it
+ * back.
  */
 static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payload *p,
 				    const uint8_t *src, uint32_t n, const struct w_slot *slot)
@@ -80,12 +81,16 @@ static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payloa
 	uint8_t *dst = ch->out_payload + p->offset;
 	uint32_t last = n / 2 & ~(U_LINE - 1);
 
+	nvi_payload_take(ch, p);
+	if (!ch->prefetches) {
+		memcpy(dst, src, n);
+		return;
+	}
 	if (last > NVI_PAYLOAD_LAST)
 		last = NVI_PAYLOAD_LAST;
 	u_copy_ahead(dst, src, n - last);
 	u_prefetch_write(slot);
 	u_copy_ahead(dst + n - last, src + n - last, last);
-	nvi_payload_take(ch, p);
 }
 
 /*

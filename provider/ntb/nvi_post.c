@@ -193,7 +193,7 @@ static bool post_buffered(struct nvi_chan *ch)
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
 	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
 	bool with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
-	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
+	const bool waits = ch->level != VIP_SERVICE_UNRELIABLE;
 	uint32_t n = wqe->length;
 	struct nvi_payload p;
 
@@ -204,14 +204,16 @@ static bool post_buffered(struct nvi_chan *ch)
 		return false;
 	nvi_payload_copy(ch, &p, wqe->at, n, slot);
 	wqe->first = ch->tx.seq;
+	if (waits || p.returns)
+		p.flags |= W_F_ACK;
 	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,
-			  (uint8_t)(p.flags | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
+			  (uint8_t)(p.flags | (with_imm ? W_F_IMM : 0)));
 	nvi_payload_demote(ch, &p, n);
 	wqe->mark = ch->tx.seq;
 	sq->next++;
 	nvi_prefetch_later(ch->vi, ch, n);
 	count_sent(ch->vi, n);
-	if (!ack)
+	if (!waits)
 		nvi_complete_send(sq, sq->next - 1, 0);
 	return true;
 }

@@ -309,6 +309,13 @@ void nvi_loop_set_demotes(struct nvi_loop *loop, int end, int demotes)
 	ch->demotes = demotes != 0;
 }
 
+void nvi_loop_set_prefetches(struct nvi_loop *loop, int end, int prefetches)
+{
+	struct nvi_chan *ch = loop->vi[end]->prov;
+
+	ch->prefetches = prefetches != 0;
+}
+
 uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out)
 {
 	*len_out = loop->slice_len;

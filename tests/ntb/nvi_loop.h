@@ -40,6 +40,8 @@ struct vi_nic *nvi_loop_nic(struct nvi_loop *loop);
 struct vi_vi *nvi_loop_vi(struct nvi_loop *loop, int end); /* 0 or 1 */
 /* Sends as on a processor that can demote lines (1), or that cannot (0). */
 void nvi_loop_set_demotes(struct nvi_loop *loop, int end, int demotes);
+/* Sends as on a processor that gains by prefetching lines that it stores into (1), or that does not (0). */
+void nvi_loop_set_prefetches(struct nvi_loop *loop, int end, int prefetches);
 /* The inbound slice of an end, writable: what its peer could write. */
 uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out);
 

@@ -154,7 +154,7 @@ static void count(const Args &agent_args, uint64_t falls)
 		fabric.link(host, port, false);
 		advance(random.below(300));
 		fabric.link(host, port, true);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 		advance(random.below(300));
 	}
 	enough() = 1;

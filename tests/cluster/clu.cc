@@ -574,8 +574,7 @@ Fabric::Fabric(unsigned count, const Args &args, uint64_t fd_limit, const Env &e
 	setenv("VIADUCT_FABRIC", name.c_str(), 1);
 	for (unsigned i = 0; i < hosts; i++)
 		agents.push_back(start_agent(arguments(i), agent_fd_limit, agent_env));
-	if (!until([this] { return links_up(); }))
-		fail(__FILE__, __LINE__, "links to come up");
+	await_links();
 }
 
 Fabric::~Fabric()
@@ -698,6 +697,15 @@ bool Fabric::links_up() const
 			if (port.find("\"link\":\"up\"") == std::string::npos)
 				return false;
 	return true;
+}
+
+void Fabric::await_links() const
+{
+	if (until([this] { return links_up(); }))
+		return;
+	for (unsigned i = 0; i < size(); i++)
+		printf("host %u\n%s%s", i, report(i).c_str(), stacks(agents.at(i).pid()).c_str());
+	fail(__FILE__, __LINE__, "links to come up");
 }
 
 std::string Fabric::report(unsigned host) const

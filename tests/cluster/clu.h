@@ -179,6 +179,8 @@ public:
 	unsigned connections(unsigned host) const;
 	unsigned clients(unsigned host) const;
 	bool links_up() const;
+	/* Waits until all are; fails, after it has printed what the agents tell and do, if that takes too long. */
+	void await_links() const;
 	void link(unsigned host, const std::string &port, bool up) const;
 	/* The report of the agent of a host about its ports, its clients and its relay. */
 	std::string report(unsigned host) const;

@@ -347,7 +347,7 @@ void links_fall(const Args &agent_args, uint64_t falls)
 		fabric.link(link.host, link.port, false);
 		flows.advance(TAKEN, 1 + random.below(40));
 		fabric.link(link.host, link.port, true);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 		/* On the short path again, messages are stored again. */
 		flows.advance(PLACED, 1 + random.below(40));
 	}
@@ -396,7 +396,7 @@ TEST(Place, SlotsArePublishedAgainOverRelays)
 		fabric.agent(0).kill(SIGCONT);
 		flows.advance(TAKEN, 50);
 		fabric.link(1, "left", true);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 	}
 	flows.advance(PLACED, 20);
 	flows.end();

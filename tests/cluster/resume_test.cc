@@ -222,7 +222,7 @@ static void links_fall(const Args &agent_args, uint64_t falls)
 		fabric.link(host, port, false);
 		flows.advance(random.below(60));
 		fabric.link(host, port, true);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 		flows.advance(random.below(120));
 	}
 	uint64_t messages = flows.end();
@@ -384,7 +384,7 @@ TEST(Resume, ManyVIsOfOneCompletionQueue)
 		fabric.link(i % 2 ? 2 : 0, "right", false);
 		advance(i % 3 * 10);
 		fabric.link(i % 2 ? 2 : 0, "right", true);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 		advance(i % 5 * 10);
 	}
 	enough() = 1;
@@ -412,7 +412,7 @@ TEST(Resume, RelaysDieUnderTraffic)
 		fabric.kill(victim);
 		flows.advance(40);
 		fabric.restart(victim);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 		flows.advance(100);
 	}
 	uint64_t messages = flows.end();
@@ -443,7 +443,7 @@ TEST(Resume, NoPathLeft)
 		EXPECT_EQ(VIP_STATE_ERROR, vb.state());
 		fabric.link(0, "left", true);
 		fabric.link(0, "right", true);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 	}
 	expect_idle(fabric, before);
 }
@@ -496,7 +496,7 @@ static void replaced(unsigned far, unsigned victim)
 		printf("both ends knew after %.0f ms\n", static_cast<double>(now_ns() - at) / 1e6);
 		EXPECT_EQ(VIP_STATE_ERROR, va.state());
 		EXPECT_EQ(VIP_STATE_ERROR, vb.state());
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 	}
 	EXPECT_TRUE(log.has(line)) << line;
 	expect_idle(fabric, before);

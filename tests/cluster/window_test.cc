@@ -129,7 +129,7 @@ TEST(Window, LinkCutUnderStores)
 		EXPECT_TRUE(b.event(VIP_ERROR_CONN_LOST, vb));
 		EXPECT_LT(took([&] { window.set(true); }), kPrompt) << "nobody holds it";
 		fabric.link(round % 2, round % 2 ? "left" : "right", true);
-		NEED(until([&] { return fabric.links_up(); }));
+		fabric.await_links();
 		for (unsigned i = 0; i < 2; i++) {
 			size_t n = quiet_fds(fabric.agent(i).pid());
 			if (round == 0)

@@ -52,7 +52,10 @@ pid_t vs_vfork_as_fork(void)
 {
 	int ends[2];
 	bool asks = vs_ask_open(ends);
-	pid_t pid = after(vs_real.fork());
+	pid_t pid;
+
+	vs_unpark_all();
+	pid = after(vs_real.fork());
 
 	if (asks && pid == 0)
 		vs_ask_begin(ends);

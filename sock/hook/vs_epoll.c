@@ -16,21 +16,6 @@
 
 #define KERNEL_EVERY 16u /* calls, when streams have events all the time */
 
-/* The item is looked at from now on, and by threads that wait in the set at once. */
-static void check_soon(struct vs_item *it)
-{
-	vs_item_heat(it);
-	vs_rouse(it->ep);
-}
-
-/* The stream of a socket's item; NULL: it has none, or the item is a set's or a wait object's. */
-static struct st_stream *stream_of(const struct vs_item *it)
-{
-	if (!it->o || it->o->kind != VS_SOCKET)
-		return NULL;
-	return atomic_load_explicit(&it->o->sock.stream, memory_order_acquire);
-}
-
 /* ---- sets ---- */
 
 /* Frees the set's part of the object; nothing is freed in a handler that has interrupted a use of the items. */
@@ -108,7 +93,7 @@ void vs_epoll_check(struct vs_obj *socket)
 	if (!vs_items_lock())
 		return;
 	for (it = socket->items; it; it = it->of_obj)
-		check_soon(it);
+		vs_rouse_item(it);
 	vs_items_unlock();
 }
 
@@ -120,7 +105,7 @@ void vs_epoll_promoting(struct vs_obj *socket)
 		return;
 	for (it = socket->items; it; it = it->of_obj) {
 		it->moving = true;
-		check_soon(it);
+		vs_rouse_item(it);
 	}
 	vs_items_unlock();
 }
@@ -140,6 +125,19 @@ struct st_wait *vs_epoll_wait_for(struct vs_obj *socket)
 	}
 	vs_items_unlock();
 	return w;
+}
+
+void vs_epoll_unpark(struct vs_obj *o)
+{
+	struct vs_item *it, *next;
+
+	if (!vs_items_lock())
+		return;
+	for (it = o->kind == VS_EPOLL ? o->epoll->items : o->items; it; it = next) {
+		next = o->kind == VS_EPOLL ? it->of_ep : it->of_obj;
+		vs_item_unpark(it);
+	}
+	vs_items_unlock();
 }
 
 void vs_epoll_forget(struct vs_obj *socket)
@@ -168,106 +166,6 @@ void vs_epoll_unset(struct vs_obj *socket)
 		it->fd = -1; /* the number may be another file's soon */
 	}
 	vs_items_unkeep(locked);
-}
-
-/* ---- epoll_ctl ---- */
-
-/* Under the lock: adds the descriptor to the kernel's set, with an item; as epoll_ctl(). */
-static int ctl_add(struct vs_epoll *ep, struct vs_obj *o, int fd, const struct epoll_event *e)
-{
-	struct epoll_event kernel = { .events = e->events };
-	struct vs_item *it = vs_item_create(ep);
-	struct st_stream *s;
-	int rc;
-
-	if (!it) {
-		errno = ENOMEM;
-		return -1;
-	}
-	kernel.data.u64 = (uint64_t)(uintptr_t)it;
-	rc = vs_real.epoll_ctl(ep->fd, EPOLL_CTL_ADD, fd, &kernel);
-	if (rc != 0) {
-		vs_item_destroy(it);
-		return rc;
-	}
-	it->fd = fd;
-	it->events = it->kernel = e->events;
-	it->data = e->data.u64;
-	vs_item_link(it, o);
-	s = stream_of(it);
-	it->moving = s && !st_on_tcp(s);
-	if (it->moving || o->kind == VS_EPOLL)
-		check_soon(it);
-	return 0;
-}
-
-/* Under the lock: changes what an item asks for; all that is ready is told again.  As epoll_ctl(). */
-static int ctl_mod(struct vs_epoll *ep, struct vs_item *it, const struct epoll_event *e)
-{
-	struct epoll_event kernel = { .events = e->events, .data.u64 = (uint64_t)(uintptr_t)it };
-	struct st_stream *s = stream_of(it);
-
-	if ((it->events | e->events) & EPOLLEXCLUSIVE) {
-		errno = EINVAL;
-		return -1;
-	}
-	if ((!s || st_on_tcp(s)) && vs_real.epoll_ctl(ep->fd, EPOLL_CTL_MOD, it->fd, &kernel) != 0)
-		return -1;
-	vs_watch_drop(it);
-	it->events = e->events;
-	it->data = e->data.u64;
-	it->off = false;
-	it->in_seen = it->out_seen = UINT64_MAX;
-	it->level_seen = 0;
-	if (!s || st_on_tcp(s)) {
-		it->kernel = e->events;
-	} else {
-		vs_item_mask(it, true);
-		check_soon(it);
-	}
-	return 0;
-}
-
-/* epoll_ctl() of a descriptor that has an object, under the lock. */
-static int ctl_locked(struct vs_epoll *ep, int op, int fd, struct vs_obj *o, struct epoll_event *e)
-{
-	struct vs_item *it = vs_item_find(ep, o, fd);
-	int rc;
-
-	if (op == EPOLL_CTL_ADD && e && !it)
-		return ctl_add(ep, o, fd, e);
-	if (op == EPOLL_CTL_MOD && e && it)
-		return ctl_mod(ep, it, e);
-	rc = vs_real.epoll_ctl(ep->fd, op, fd, e);
-	if (rc == 0 && op == EPOLL_CTL_DEL && it)
-		vs_item_destroy(it);
-	return rc;
-}
-
-/* This thread is in the middle of another use of a set: -1 and EDEADLK for a signal handler, or 0. */
-static int is_interrupted(void)
-{
-	if (vs_likely(!vs_items_held()))
-		return 0;
-	errno = EDEADLK;
-	return -1;
-}
-
-int vs_epoll_ctl(struct vs_obj *set, int set_fd, int op, int fd, struct epoll_event *e)
-{
-	struct vs_obj *o = vs_get(fd);
-	int rc;
-
-	if (!o)
-		return vs_real.epoll_ctl(set_fd, op, fd, e);
-	rc = is_interrupted();
-	if (rc == 0 && vs_items_lock()) {
-		set->epoll->fd = set_fd;
-		rc = ctl_locked(set->epoll, op, fd, o, e);
-		vs_items_unlock();
-	}
-	vs_put(o);
-	return rc;
 }
 
 /* ---- epoll_wait ---- */
@@ -488,7 +386,7 @@ int vs_epoll_wait(struct vs_obj *set, int set_fd, struct epoll_event *v, int max
 		errno = EINVAL;
 		return -1;
 	}
-	if (is_interrupted() != 0)
+	if (vs_items_refuse() != 0)
 		return -1;
 	if (timeout)
 		until = vs_in_ns(time_ns(timeout));

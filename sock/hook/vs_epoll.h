@@ -50,6 +50,11 @@ void vs_epoll_promoting(struct vs_obj *socket);
 void vs_epoll_take(struct st_wait *w);
 /* The socket has news of its own: its sets look at it. */
 void vs_epoll_check(struct vs_obj *socket);
+/*
+ * The kernel's sets lose the sockets that programs have taken out of them, and that they have kept (vs_item_park()): a
+ * socket, or all of a set.  Before a number of several is closed, and before another process gets the sets.
+ */
+void vs_epoll_unpark(struct vs_obj *o);
 /* The last descriptor of the socket is closed: neither this library's sets nor the kernel's have it any longer. */
 void vs_epoll_forget(struct vs_obj *socket);
 /*

@@ -13,14 +13,6 @@
 #define PRIVATE (EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
 #define ENDS (ST_RDHUP | ST_HUP | ST_ERR)
 
-/* The stream of a socket's item; NULL: it has none, or the item is a set's or a wait object's. */
-static struct st_stream *stream_of(const struct vs_item *it)
-{
-	if (!it->o || it->o->kind != VS_SOCKET)
-		return NULL;
-	return atomic_load_explicit(&it->o->sock.stream, memory_order_acquire);
-}
-
 /* ---- events of one item ---- */
 
 /* Follows the path of its stream, in the kernel's set and in the list. */
@@ -37,14 +29,20 @@ static void follow(struct vs_item *it, struct st_stream *s)
 		vs_item_cool(it);
 }
 
-/*
- * The events that are to be told now; with EPOLLET all that are ready if one of them is new since told(), else none.
- * Makes the item follow a stream whose path has changed.
- */
+/* The stream's events to tell: with EPOLLET all that are ready if one of them is new since told(), else none. */
+static uint32_t fresh(const struct vs_item *it, const struct vs_ready *look)
+{
+	if (!(it->events & EPOLLET) || (look->events & ENDS & ~it->level_seen) ||
+	    ((look->events & ST_IN) && look->in_edges != it->in_seen) ||
+	    ((look->events & ST_OUT) && look->out_edges != it->out_seen))
+		return look->events;
+	return 0;
+}
+
+/* The events that are to be told now.  Makes the item follow a stream whose path has changed. */
 static uint32_t events_of(struct vs_item *it, struct vs_ready *look)
 {
-	struct st_stream *s = stream_of(it);
-	uint32_t fresh;
+	struct st_stream *s = vs_item_stream(it);
 
 	memset(look, 0, sizeof(*look));
 	if (it->off)
@@ -58,13 +56,7 @@ static uint32_t events_of(struct vs_item *it, struct vs_ready *look)
 		it->kernel_seen = look->kernel;
 		follow(it, s);
 	}
-	if (!(it->events & EPOLLET))
-		return look->events;
-	fresh = look->events & ENDS & ~it->level_seen;
-	if (fresh || ((look->events & ST_IN) && look->in_edges != it->in_seen) ||
-	    ((look->events & ST_OUT) && look->out_edges != it->out_seen))
-		return look->events;
-	return 0;
+	return fresh(it, look);
 }
 
 /* Notes that these events were told; an item with EPOLLONESHOT is off then. */
@@ -108,7 +100,7 @@ static bool tell(struct vs_call *c, struct vs_item *it, uint32_t events,
  */
 static void rest(struct vs_item *it, const struct vs_ready *look)
 {
-	struct st_stream *s = stream_of(it);
+	struct st_stream *s = vs_item_stream(it);
 
 	if (it->moving || !s)
 		return;
@@ -218,7 +210,7 @@ void vs_events_follow(struct vs_epoll *ep)
 /* Tells the kernel's event of a socket if it counts now, with those of the stream. */
 static void kernel_event(struct vs_call *c, struct vs_item *it, uint32_t events)
 {
-	struct st_stream *s = stream_of(it);
+	struct st_stream *s = vs_item_stream(it);
 	struct vs_ready look;
 
 	memset(&look, 0, sizeof(look));
@@ -231,7 +223,9 @@ static void kernel_event(struct vs_call *c, struct vs_item *it, uint32_t events)
 			it->over = true;
 			vs_item_mask(it, false);
 		}
-		events = it->off ? 0 : (events & look.kernel) | look.events;
+		/* What is the kernel's is told with all that is ready; an end may be the stream's, and told before. */
+		events &= look.kernel;
+		events = it->off ? 0 : events ? events | look.events : fresh(it, &look);
 		if (it->moving || look.kernel != it->kernel_seen) {
 			it->kernel_seen = look.kernel;
 			follow(it, s);
@@ -272,7 +266,7 @@ int vs_events_sort(struct vs_call *c, int n)
 
 bool vs_events_arm(struct vs_item *it, int depth, bool *brief)
 {
-	struct st_stream *s = stream_of(it);
+	struct st_stream *s = vs_item_stream(it);
 	struct vs_ready look;
 	unsigned int ask;
 	bool edge;

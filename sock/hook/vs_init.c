@@ -265,6 +265,22 @@ static void each_socket(void (*act)(struct vs_obj *o, enum vs_why why), enum vs_
 	}
 }
 
+void vs_unpark_all(void)
+{
+	int fd = -1, before = errno;
+	struct vs_obj *o;
+
+	while ((fd = vs_table_next(fd + 1)) >= 0) {
+		o = vs_get(fd);
+		if (!o)
+			continue;
+		if (o->kind == VS_EPOLL && o->epoll)
+			vs_epoll_unpark(o);
+		vs_put(o);
+	}
+	errno = before;
+}
+
 /* Rounded down; 0 when it is over. */
 static int ms_left(const struct timespec *until)
 {
@@ -307,6 +323,7 @@ void vs_kernel_only(enum vs_why why)
  */
 void vs_fork_prepare(void)
 {
+	vs_unpark_all();
 	vs_sock_share();
 	bar_all(VS_WHY_FORK, true, FORK_WAIT_MS);
 }
@@ -338,6 +355,7 @@ void vs_exec_prepare(void)
 	int fd = -1, flags, before = errno;
 	struct vs_obj *o;
 
+	vs_unpark_all();
 	while ((fd = vs_table_next(fd + 1)) >= 0) {
 		flags = vs_real.fcntl64(fd, F_GETFD, 0);
 		o = flags >= 0 ? vs_get(fd) : NULL;

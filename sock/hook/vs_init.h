@@ -12,6 +12,11 @@
 /* Writes one line to standard error, after "libvisock: "; what is longer than about 280 bytes is cut. */
 void vs_say(const char *line);
 
+/*
+ * Before another process or program may use the epoll sets of this one: the kernel's have what the program has put into
+ * them, and no more.
+ */
+void vs_unpark_all(void);
 /* Before fork(), moves connections that have a VI to the kernel, for ever; and in its child. */
 void vs_fork_prepare(void);
 void vs_fork_child(void);

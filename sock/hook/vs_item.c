@@ -28,6 +28,14 @@ bool vs_items_held(void)
 	return atomic_load_explicit(&held, memory_order_relaxed) != FREE;
 }
 
+int vs_items_refuse(void)
+{
+	if (vs_likely(!vs_items_held()))
+		return 0;
+	errno = EDEADLK;
+	return -1;
+}
+
 bool vs_items_lock(void)
 {
 	if (vs_unlikely(vs_items_held()))
@@ -227,18 +235,10 @@ void vs_item_destroy(struct vs_item *it)
 
 /* ---- the kernel's set ---- */
 
-/* The stream of a socket's item; NULL: it has none, or the item is a set's or a wait object's. */
-static struct st_stream *stream_of(const struct vs_item *it)
-{
-	if (!it->o || it->o->kind != VS_SOCKET)
-		return NULL;
-	return atomic_load_explicit(&it->o->sock.stream, memory_order_acquire);
-}
-
 /* The events that the kernel's set has to be asked for: all on TCP, else those that the stream leaves to it. */
 static uint32_t wanted(const struct vs_item *it)
 {
-	struct st_stream *s = stream_of(it);
+	struct st_stream *s = vs_item_stream(it);
 	uint32_t events;
 
 	if (!s || st_on_tcp(s))
@@ -250,6 +250,32 @@ static uint32_t wanted(const struct vs_item *it)
 	if (it->over || !(events & (EPOLLIN | EPOLLPRI | EPOLLOUT)))
 		return events | EPOLLET;
 	return events | (it->events & EPOLLET);
+}
+
+bool vs_item_park(struct vs_item *it)
+{
+	struct st_stream *s = vs_item_stream(it);
+
+	/* One of two descriptors may be closed, and its number be another file's in this set. */
+	if (!s || st_on_vi(s) != (ST_IN | ST_OUT) || vs_item_is_parents(it) ||
+	    ((it->events | it->kernel) & EPOLLEXCLUSIVE) || atomic_load(&it->o->fds) != 1)
+		return false;
+	st_watch_drop(it->watch);
+	it->watch = NULL;
+	vs_item_cool(it);
+	it->parked = it->off = true;
+	it->moving = it->left = false;
+	it->events = EPOLLET;
+	vs_item_mask(it, false);
+	return true;
+}
+
+void vs_item_unpark(struct vs_item *it)
+{
+	if (!it->parked)
+		return;
+	vs_item_unset(it);
+	vs_item_destroy(it);
 }
 
 void vs_item_unset(struct vs_item *it)

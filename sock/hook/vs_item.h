@@ -23,6 +23,7 @@ struct vs_item {
 	bool moving;		     /* its path may change, so that it stays there */
 	bool off;		     /* EPOLLONESHOT, and told */
 	bool over;		     /* the kernel's socket has ended, and the stream not */
+	bool parked;		     /* the program has taken it out, see vs_item_park() */
 	int fd;
 	uint32_t events; /* asked for */
 	uint64_t data;
@@ -52,6 +53,14 @@ struct vs_epoll {
 	bool outside;	    /* threads sleep on the set's descriptor in poll(), or in another set */
 };
 
+/* The stream of a socket's item; NULL: it has none, or the item is a set's or a wait object's. */
+static inline struct st_stream *vs_item_stream(const struct vs_item *it)
+{
+	if (!it->o || it->o->kind != VS_SOCKET)
+		return NULL;
+	return atomic_load_explicit(&it->o->sock.stream, memory_order_acquire);
+}
+
 /*
  * Takes the lock of all sets, items and lists; held for looks, never for a sleep.  False: this thread has it, or is
  * about to, as a signal handler has interrupted it there.
@@ -61,6 +70,8 @@ bool vs_items_lock(void);
 void vs_items_unlock(void);
 /* True: this thread has the lock, or is about to take it or has just given it back. */
 bool vs_items_held(void);
+/* For a signal handler that has interrupted another use of a set: -1 and EDEADLK; otherwise 0. */
+int vs_items_refuse(void);
 /* Where vs_items_lock() gives false: true, the lists stay as they are until vs_items_unkeep(). */
 bool vs_items_keep(bool *locked);
 void vs_items_unkeep(bool locked);
@@ -93,7 +104,7 @@ struct vs_item *vs_item_create(struct vs_epoll *ep);
 void vs_item_destroy(struct vs_item *it);
 /* The item that the kernel's data names; NULL: none of this set any more, or with *ours false the program's data. */
 struct vs_item *vs_item_of(const struct vs_epoll *ep, uint64_t data, bool *ours);
-/* The item of that object and descriptor in the set, or NULL. */
+/* The item of that object and descriptor in the set, also a parked one, or NULL. */
 struct vs_item *vs_item_find(const struct vs_epoll *ep, const struct vs_obj *o, int fd);
 
 /* Sets the object, and puts an item that is in no list into those of the object and of its set; it is not looked at. */
@@ -104,6 +115,16 @@ void vs_item_heat(struct vs_item *it);
 void vs_item_cool(struct vs_item *it);
 /* Moves an item that is looked at to the end of the list; does nothing to others. */
 void vs_item_to_end(struct vs_item *it);
+
+/*
+ * The program takes a descriptor out of its set, and will often add it again, as some event loops do for each message.
+ * Where both directions are on a VI the kernel's set may keep it, asked for nothing: true, the item is parked.  It is
+ * not looked at and has no event until the program adds the descriptor again, for which no system call is needed then.
+ * False: the kernel's set has to lose it.
+ */
+bool vs_item_park(struct vs_item *it);
+/* Ends a parked item for good: neither the kernel's set nor this library has it then.  Does nothing to others. */
+void vs_item_unpark(struct vs_item *it);
 
 /* Takes the descriptor out of the kernel's set, unless that is the parent's to do. */
 void vs_item_unset(struct vs_item *it);

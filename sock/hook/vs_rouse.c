@@ -110,6 +110,12 @@ void vs_rouse(struct vs_epoll *ep)
 	errno = before;
 }
 
+void vs_rouse_item(struct vs_item *it)
+{
+	vs_item_heat(it);
+	vs_rouse(it->ep);
+}
+
 void vs_rouse_forked(void)
 {
 	struct vs_obj *o;

@@ -22,6 +22,8 @@ void vs_rouse_leave(void);
  * All threads that wait in the set look again; those of other sets too, if threads sleep outside of it.  errno stays.
  */
 void vs_rouse(struct vs_epoll *ep);
+/* The item is looked at from now on, and by threads that wait in its set at once. */
+void vs_rouse_item(struct vs_item *it);
 
 /* In a child of fork(), which has one thread. */
 void vs_rouse_forked(void);

@@ -352,6 +352,7 @@ void vs_sock_close(struct vs_obj *o, int fd)
 	int before = errno;
 
 	if (atomic_load(&o->fds) > 0) {
+		vs_epoll_unpark(o);
 		if (s)
 			other_number(o, s);
 	} else {

@@ -372,6 +372,9 @@ bool st_on_tcp(struct st_stream *s)
 {
 	bool yes;
 
+	/* Nothing but this end moves its own direction: where that is on the VI no lock is needed to know. */
+	if (st_likely(s->tx.path == ST_TX_RING))
+		return false;
 	if (st_lock_rx(s) != 0)
 		return false;
 	if (st_lock(&s->tx_lock) != 0) {

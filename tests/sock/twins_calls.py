@@ -447,6 +447,104 @@ def case_epoll_end_of_reading(a, b):
         yield [ev for _, ev in e.poll(PATIENCE / 1000)]
 
 
+def events(e, wait=PATIENCE):
+    return [ev for _, ev in e.poll(wait / 1000)]
+
+
+def case_epoll_taken_out_and_added(a, b):
+    moved(a, b)
+    for more in (0, select.EPOLLET, select.EPOLLONESHOT):
+        with select.epoll() as e:
+            for _ in range(3):
+                e.register(b, select.EPOLLIN | more)
+                yield events(e, 0), e.unregister(b)
+            yield answer(e.unregister, b), answer(e.modify, b, select.EPOLLIN), e.register(b, select.EPOLLOUT | more)
+            yield events(e), answer(e.register, b, select.EPOLLIN), e.unregister(b)
+            a.send(b"xy")
+            readable(b)
+            yield events(e, 0), e.register(b, select.EPOLLIN | more), events(e)
+            yield e.unregister(b), e.register(b, select.EPOLLIN | more), events(e), b.recv(1)
+            yield e.modify(b, select.EPOLLIN | more), events(e), b.recv(1)
+            yield e.modify(b, select.EPOLLIN | more), events(e, 0)
+
+
+def case_epoll_taken_out_before_the_end(a, b):
+    moved(a, b)
+    with select.epoll() as e, select.epoll() as once_told:
+        for s in (e, once_told):
+            s.register(b, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
+            s.poll(0)
+        e.unregister(b)
+        a.shutdown(socket.SHUT_WR)
+        yield events(once_told), events(e, 0), b.recv(1)
+        b.shutdown(socket.SHUT_WR)
+        poll(b, 0, PATIENCE)
+        yield events(once_told), events(e, 0), e.register(b, 0), events(e), e.unregister(b), events(e, 0)
+        yield e.register(b, select.EPOLLIN), events(e), e.modify(b, select.EPOLLET), events(e), events(e, 0)
+
+
+def case_epoll_taken_out_and_closed(a, b):
+    """The number of a closed descriptor is another socket's in the same set."""
+    moved(a, b)
+    first, second = socket.socketpair()
+    with select.epoll() as e:
+        e.register(b, select.EPOLLIN)
+        e.poll(0)
+        e.unregister(b)
+        copy = b.dup()
+        number = b.fileno()
+        b.close()
+        os.dup2(first.fileno(), number)
+        yield e.register(number, select.EPOLLIN), events(e, 0)
+        copy.close()
+        yield second.send(b"x"), events(e), a.recv(1)
+        os.close(number)
+    first.close()
+    second.close()
+
+
+def case_epoll_taken_out_then_shared(a, b):
+    moved(a, b)
+    with select.epoll() as e:
+        e.register(b, select.EPOLLIN)
+        e.poll(0)
+        e.unregister(b)
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                os._exit(0 if answer(e.register, b.fileno(), select.EPOLLIN) is None else 1)
+            os._exit(2)
+        yield os.waitpid(child, 0)[1], answer(e.register, b, select.EPOLLIN), e.unregister(b)
+        a.send(b"x")
+        yield readable(b), events(e, 0), e.register(b, select.EPOLLIN | select.EPOLLEXCLUSIVE), events(e)
+        yield answer(e.modify, b, select.EPOLLIN), b.recv(1)
+
+
+def case_epoll_taken_out_and_added_exclusively(a, b):
+    moved(a, b)
+    with select.epoll() as e:
+        for more in (0, select.EPOLLEXCLUSIVE, 0):
+            yield e.register(b, select.EPOLLIN | more), a.send(b"x"), events(e), b.recv(1)
+            yield answer(e.modify, b, select.EPOLLIN), e.unregister(b), events(e, 0)
+
+
+def case_epoll_taken_out_then_demoted(a, b):
+    moved(a, b)
+    with select.epoll() as e:
+        e.register(b, select.EPOLLIN)
+        e.poll(0)
+        e.unregister(b)
+        a.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+        b.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+        for _ in range(200):
+            a.send(b"x")
+            b.recv(1)
+            b.send(b"y")
+            a.recv(1)
+        yield events(e, 0), a.send(b"z"), readable(b), events(e, 0), e.register(b, select.EPOLLIN), events(e), b.recv(1), events(e, 0)
+        yield e.unregister(b), a.send(b"z"), readable(b), events(e, 0), e.register(b, select.EPOLLIN), events(e)
+
+
 # ---- descriptors that others get ----
 
 def case_a_socket_is_passed(a, b):

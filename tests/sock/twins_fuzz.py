@@ -19,7 +19,7 @@ LARGE = 1 << 20
 PATTERN = bytes(range(251)) * (LARGE // 251 + 2)
 SIZES = [1, 2, 7, 64, 500, 1000, 4096, 8000, 16384]
 STEPS = {"send": 20, "recv": 20, "poll": 8, "peek": 6, "count": 4, "throw": 2, "nothing": 4, "zero": 2, "large": 3, "full": 1,
-         "mode": 4, "low": 2, "push": 3, "dup": 2, "demote": 1, "fork": 1, "shut": 1}
+         "mode": 4, "low": 2, "push": 3, "dup": 2, "out": 4, "demote": 1, "fork": 1, "shut": 1}
 ENDS = ["close", "close unread", "reset", "shut", "shut reading"]
 
 
@@ -37,9 +37,9 @@ class Twin:
         self.sent, self.got = [0, 0], [0, 0]  # bytes sent to each end, and received by it
         self.ended = [False, False]  # has the direction of each end ended?
         self.least, self.blocks = [1, 1], [True, True]
-        self.set = select.epoll()
-        for s in self.ends:
-            self.set.register(s, select.EPOLLIN | select.EPOLLRDHUP)
+        self.set, self.members = select.epoll(), [False, False]
+        for me in (0, 1):
+            self.add(me)
 
     def close(self):
         self.set.close()
@@ -48,6 +48,16 @@ class Twin:
 
     def way(self, me):
         return self.sent[me] - self.got[me]
+
+    def add(self, me):
+        if not self.members[me]:
+            self.set.register(self.ends[me], select.EPOLLIN | select.EPOLLRDHUP)
+        self.members[me] = True
+
+    def take_out(self, me):
+        if self.members[me]:
+            self.set.unregister(self.ends[me])
+        self.members[me] = False
 
     def step(self, draw):
         what = draw.choices(list(STEPS), STEPS.values())[0]
@@ -200,6 +210,7 @@ class Twin:
         elif how == "select":
             said = bool(select.select([s], [], [], PATIENCE / 1000 if there else 0)[0])
         else:
+            self.add(me)
             until, said = time.monotonic() + PATIENCE / 1000, 0
             while True:
                 said = dict(self.set.poll(0.1 if there else 0)).get(s.fileno(), 0) & (select.EPOLLIN if not rdhup else ~0)
@@ -228,11 +239,19 @@ class Twin:
 
     def dup(self, _, me):
         s = self.ends[me]
-        self.set.unregister(s)
+        self.take_out(me)
         self.ends[me] = s.dup()
         s.close()
-        self.set.register(self.ends[me], select.EPOLLIN | select.EPOLLRDHUP)
+        self.add(me)
         self.ends[me].setblocking(self.blocks[me])
+
+    def out(self, draw, me):
+        """Out of the set, and in again, now or later; meanwhile the set tells nothing of it."""
+        self.take_out(me)
+        told = self.ends[me].fileno() in dict(self.set.poll(0))
+        if draw.random() < 0.5:
+            self.add(me)
+        return told
 
     def demote(self, _, me):
         return answer(self.ends[me].setsockopt, socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
@@ -281,7 +300,7 @@ class Twin:
             right = None if unread == 0 else ready_bytes(s, 1) > 0
         if what == "reset":
             s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.set.unregister(s)
+        self.take_out(me)
         s.close()
         if what != "close" and self.way(1 - me):  # a reset of the kernel's may overtake bytes that were not acknowledged
             return what, right

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include "vs_real.h"
+#include "vs_table.h"
 
 /* May change errno. */
 static bool is_tcp(int fd)
@@ -59,8 +60,9 @@ void vs_bind_source_slow(int fd, const struct sockaddr *a, socklen_t alen)
 	char host[VS_NAME_MAX];
 	int on = 1, before = errno;
 
-	if (vs_addr_of(a, alen, &addr) && vs_map_host(&none, &addr, host) && is_tcp(fd) &&
-	    getsockname(fd, (struct sockaddr *)&mine, &n) == 0 &&
+	/* What has an object and a name is TCP. */
+	if (vs_addr_of(a, alen, &addr) && vs_map_host(&none, &addr, host) &&
+	    (vs_peek(fd) || is_tcp(fd)) && getsockname(fd, (struct sockaddr *)&mine, &n) == 0 &&
 	    vs_addr_of((struct sockaddr *)&mine, n, &here) && vs_addr_is_any(&here) &&
 	    here.port == 0) {
 		vs_real.setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));

@@ -283,33 +283,50 @@ ssize_t vs_io_recv(struct vs_obj *o, int fd, struct msghdr *m, int flags)
 	return n;
 }
 
-/* The stream for a call that only moves bytes; NULL: the longer way, which is right for all calls. */
-static struct st_stream *plain_stream(struct vs_obj *o, int fd, size_t n, int flags)
+/* True: the call of a stream only moves bytes.  False: the longer way, which is right for all calls. */
+static bool is_plain(struct vs_obj *o, size_t n, int flags)
 {
-	if (vs_unlikely(!vs_is_socket(o) || n == 0 || (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL)) ||
-			atomic_load_explicit(&o->sock.error, memory_order_relaxed) ||
-			atomic_load_explicit(&o->sock.cork, memory_order_relaxed) ||
-			atomic_load_explicit(&o->sock.low_water, memory_order_relaxed) > 1))
-		return NULL;
-	return vs_sock_stream(o, fd);
+	return vs_likely(n > 0 && !(flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL)) &&
+			 !atomic_load_explicit(&o->sock.error, memory_order_relaxed) &&
+			 !atomic_load_explicit(&o->sock.cork, memory_order_relaxed) &&
+			 atomic_load_explicit(&o->sock.low_water, memory_order_relaxed) <= 1);
+}
+
+/* recv() of an object without a stream. */
+static ssize_t kernel_recv(struct vs_obj *o, int fd, void *buf, size_t n, int flags)
+{
+	ssize_t rc = vs_real.recv(fd, buf, n, flags);
+
+	if (rc > 0 && vs_is_socket(o) && !(flags & MSG_PEEK))
+		vs_stat_add(VS_TCP_RX, (uint64_t)rc);
+	return rc;
 }
 
 ssize_t vs_io_recv1(struct vs_obj *o, int fd, void *buf, size_t n, int flags)
 {
-	struct st_stream *s = plain_stream(o, fd, n, flags);
+	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
 	struct iovec v = { .iov_base = buf, .iov_len = n };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 	int before = errno;
-	ssize_t rc = s ? st_recv(s, &v, 1, 0) : -EAGAIN;
+	bool plain = s && is_plain(o, n, flags);
+	ssize_t rc = plain ? st_recv(s, &v, 1, 0) : -EAGAIN;
 
 	if (vs_likely(rc > 0)) {
 		vs_sock_moved(o, false, (size_t)rc);
 		errno = before;
 		return rc;
 	}
-	if (!s || (rc == -EAGAIN && may_wait(o, fd, flags)))
-		return vs_io_recv(o, fd, &m, flags);
-	return rc == 0 ? 0 : fail((int)-rc);
+	if (!s)
+		return kernel_recv(o, fd, buf, n, flags);
+	if (plain && (rc != -EAGAIN || !may_wait(o, fd, flags)))
+		return rc == 0 ? 0 : fail((int)-rc);
+	/* It was looked just now: first the sleep, whose time limit the longer way measures, then the bytes. */
+	if (plain && atomic_load(&o->sock.receive_ns) == 0) {
+		rc = vs_io_wait(o, s, ST_IN, NULL);
+		if (rc < 0)
+			return fail((int)-rc);
+	}
+	return vs_io_recv(o, fd, &m, flags);
 }
 
 /* ---- sending ---- */
@@ -446,14 +463,26 @@ static ssize_t send_rest(struct vs_obj *o, struct st_stream *s, int fd, struct m
 	return (ssize_t)done + n;
 }
 
+/* send() of an object without a stream, of which MSG_FASTOPEN may make one. */
+static ssize_t kernel_send(struct vs_obj *o, int fd, const void *buf, size_t n, int flags)
+{
+	ssize_t rc = vs_real.send(fd, buf, n, flags);
+
+	if (rc > 0 && vs_is_socket(o))
+		vs_stat_add(VS_TCP_TX, (uint64_t)rc);
+	return rc;
+}
+
 ssize_t vs_io_send1(struct vs_obj *o, int fd, const void *buf, size_t n, int flags)
 {
-	struct st_stream *s = plain_stream(o, fd, n, flags);
+	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
 	struct iovec v = { .iov_base = (void *)(uintptr_t)buf, .iov_len = n };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 	int before = errno;
-	ssize_t rc = s ? st_send(s, &v, 1, 0) : -EAGAIN;
+	ssize_t rc = s && is_plain(o, n, flags) ? st_send(s, &v, 1, 0) : -EAGAIN;
 
+	if (vs_unlikely(!s) && !(flags & MSG_FASTOPEN))
+		return kernel_send(o, fd, buf, n, flags);
 	if (rc == -EAGAIN)
 		return vs_io_send(o, fd, &m, flags);
 	if (vs_unlikely(rc < 0)) {

@@ -83,6 +83,7 @@ void vs_note_all(struct vs_sock *k, int fd)
 	size_t i;
 	int cork;
 
+	atomic_store(&k->lingers, true); /* close asks */
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		len = sizeof(v);
 		if (vs_real.getsockopt(fd, SOL_SOCKET, names[i], &v, &len) == 0)

@@ -44,6 +44,7 @@ struct vs_sock {
 	_Atomic bool demoted;	/* it is counted as demoted */
 	_Atomic bool shut;	/* for sending, by shutdown() */
 	_Atomic bool cork;	/* TCP_CORK */
+	_Atomic bool lingers;	/* SO_LINGER was set, or may have been */
 	_Atomic int error;	/* met after bytes were moved: the next call tells it */
 	struct vs_auto traffic;
 	_Atomic uint64_t since; /* CLOCK_MONOTONIC, ns: when it was connected */

@@ -96,6 +96,8 @@ int vs_opts_set(struct vs_obj *o, int fd, int level, int name, const void *v, so
 	struct linger l;
 	int rc;
 
+	if (level == SOL_SOCKET && name == SO_LINGER && vs_is_socket(o))
+		atomic_store(&o->sock.lingers, true);
 	if (level == SOL_SOCKET && name == SO_LINGER && v && len >= (socklen_t)sizeof(l)) {
 		memcpy(&l, v, sizeof(l));
 		if (linger(o, fd, true, &l, &rc))

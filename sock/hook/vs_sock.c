@@ -26,6 +26,15 @@ static __thread _Atomic bool settles __attribute__((tls_model("initial-exec")));
 static _Atomic int barred_new = VS_WHY_COUNT; /* why no connection is promoted any more */
 
 static _Atomic bool shared;
+static _Atomic uint32_t pid; /* 0: not asked for yet */
+
+/* getpid(), without a system call for each connection. */
+static uint32_t own_pid(void)
+{
+	if (vs_unlikely(atomic_load_explicit(&pid, memory_order_relaxed) == 0))
+		atomic_store_explicit(&pid, (uint32_t)getpid(), memory_order_relaxed);
+	return atomic_load_explicit(&pid, memory_order_relaxed);
+}
 
 void vs_sock_share(void)
 {
@@ -49,6 +58,7 @@ void vs_sock_see_nonblock(struct vs_obj *o, int fd)
 void vs_sock_forked(void)
 {
 	settle_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	atomic_store(&pid, 0);
 }
 
 bool vs_sock_bar_new(enum vs_why why)
@@ -106,23 +116,28 @@ void vs_sock_made(int fd, int family, int type, int protocol)
 
 /* ---- becoming connected ---- */
 
-/* Asks the kernel for both addresses, for `k` and `origin`.  False: it is not connected, or neither IPv4 nor IPv6. */
-static bool addresses(struct vs_sock *k, int fd, struct st_origin *origin)
+/*
+ * Asks the kernel for both addresses, for `k` and `origin`: 0; -ENOTCONN: it is not connected; -EAFNOSUPPORT: neither
+ * IPv4 nor IPv6.
+ */
+static int addresses(struct vs_sock *k, int fd, struct st_origin *origin)
 {
 	socklen_t n = sizeof(origin->remote), m = sizeof(origin->local);
 
-	if (getpeername(fd, (struct sockaddr *)&origin->remote, &n) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&origin->local, &m) != 0)
-		return false;
-	return vs_addr_of((struct sockaddr *)&origin->remote, n, &k->peer) &&
-	       vs_addr_of((struct sockaddr *)&origin->local, m, &k->local);
+	if (getpeername(fd, (struct sockaddr *)&origin->remote, &n) != 0)
+		return -ENOTCONN;
+	if (getsockname(fd, (struct sockaddr *)&origin->local, &m) != 0 ||
+	    !vs_addr_of((struct sockaddr *)&origin->remote, n, &k->peer) ||
+	    !vs_addr_of((struct sockaddr *)&origin->local, m, &k->local))
+		return -EAFNOSUPPORT;
+	return 0;
 }
 
 /*
  * Under settle_lock: decides once whether a connection may be promoted, makes its stream, promotes an eager one that
- * was not accepted.  One without addresses stays with the kernel.
+ * was not accepted.  One without addresses stays with the kernel.  False, and nothing was done: it is not connected.
  */
-static void connected(struct vs_obj *o, int fd)
+static bool connected(struct vs_obj *o, int fd)
 {
 	struct st_origin origin = { .size = sizeof(origin),
 				    .role = o->sock.accepted ? ST_ACCEPTOR : ST_CONNECTOR };
@@ -130,12 +145,17 @@ static void connected(struct vs_obj *o, int fd)
 	struct st_stream *s = NULL;
 	char host[VS_NAME_MAX];
 
-	if (!addresses(k, fd, &origin)) {
+	switch (addresses(k, fd, &origin)) {
+	case 0:
+		break;
+	case -ENOTCONN:
+		return false;
+	default:
 		atomic_store(&k->state, VS_KERNEL);
-		return;
+		return true;
 	}
 	vs_stat_add(VS_TCP_SOCKETS, 1);
-	k->owner = (uint32_t)getpid();
+	k->owner = own_pid();
 	k->policy =
 		vs_rules_policy(&vs_env.rules, vs_env.program, &k->peer, &k->local, vs_env.promote);
 	if (k->policy == VS_NEVER)
@@ -155,6 +175,7 @@ static void connected(struct vs_obj *o, int fd)
 	/* An accepted one may be meant for a child of fork(): the process that uses it first promotes it. */
 	if (s && k->policy == VS_EAGER && !k->accepted)
 		vs_sock_promote(o);
+	return true;
 }
 
 /* Takes settle_lock.  False: a signal handler has interrupted this thread here; the socket stays with the kernel. */
@@ -179,16 +200,13 @@ static void settle_end(void)
  */
 static void settle(struct vs_obj *o, int fd)
 {
-	struct sockaddr_storage a;
-	socklen_t n = sizeof(a);
 	int before = errno;
 
 	if (!settle_begin()) {
 		atomic_store(&o->sock.state, VS_KERNEL);
 		return;
 	}
-	if (atomic_load(&o->sock.state) == VS_CONNECTING &&
-	    getpeername(fd, (struct sockaddr *)&a, &n) == 0)
+	if (atomic_load(&o->sock.state) == VS_CONNECTING)
 		connected(o, fd);
 	settle_end();
 	errno = before;
@@ -220,8 +238,8 @@ void vs_sock_connect(struct vs_obj *o, int fd, int error)
 }
 
 /*
- * An accepted connection has its listener's low-water mark, time-outs, buffers and TCP_CORK, and is barred if an option
- * barred that.
+ * An accepted connection has its listener's low-water mark, time-outs, buffers, TCP_CORK and SO_LINGER, and is barred
+ * if an option barred that.
  */
 static void inherit(struct vs_sock *k, struct vs_sock *from)
 {
@@ -231,6 +249,7 @@ static void inherit(struct vs_sock *k, struct vs_sock *from)
 	k->receive_buffer = atomic_load(&from->receive_buffer);
 	k->send_buffer = atomic_load(&from->send_buffer);
 	k->cork = atomic_load(&from->cork);
+	k->lingers = atomic_load(&from->lingers);
 	if (from->barred && from->why == VS_WHY_OPTION)
 		vs_sock_bar_promotion(k, VS_WHY_OPTION);
 }
@@ -251,7 +270,9 @@ void vs_sock_accepted(int listener, int fd, bool nonblock)
 	if (from)
 		vs_put(from);
 	if (settle_begin()) {
-		connected(o, fd);
+		/* One that has been reset is never connected again. */
+		if (!connected(o, fd))
+			atomic_store(&o->sock.state, VS_KERNEL);
 		settle_end();
 	} else {
 		atomic_store(&o->sock.state, VS_KERNEL);
@@ -308,7 +329,7 @@ static void account(struct vs_sock *k, struct st_stream *s)
 {
 	if (atomic_load(&k->state) != VS_CONNECTED)
 		return;
-	if (k->owner != (uint32_t)getpid())
+	if (k->owner != own_pid())
 		return;
 	if (atomic_load(&k->was_on_vi)) {
 		/* By the other end, or with the VI: nobody here asked for it. */
@@ -324,6 +345,8 @@ static enum st_close_how linger(struct vs_sock *k, struct st_stream *s)
 {
 	struct linger l = { 0 };
 
+	if (!atomic_load(&k->lingers) && !vs_sock_shared())
+		return ST_CLOSE_ORDERLY;
 	if (st_get_linger(s, &l) != 0 || !l.l_onoff)
 		return ST_CLOSE_ORDERLY;
 	if (l.l_linger == 0)

@@ -100,14 +100,20 @@ ssize_t st_sys_send(int fd, const struct iovec *iov, int count, int flags)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
 
-	return call(SYS_sendmsg, fd, (long)&msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
+	flags |= MSG_DONTWAIT | MSG_NOSIGNAL;
+	if (count == 1)
+		return call(SYS_sendto, fd, (long)iov->iov_base, (long)iov->iov_len, flags, 0, 0);
+	return call(SYS_sendmsg, fd, (long)&msg, flags, 0, 0, 0);
 }
 
 ssize_t st_sys_recv(int fd, const struct iovec *iov, int count, int flags)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
 
-	return call(SYS_recvmsg, fd, (long)&msg, flags | MSG_DONTWAIT, 0, 0, 0);
+	flags |= MSG_DONTWAIT;
+	if (count == 1)
+		return call(SYS_recvfrom, fd, (long)iov->iov_base, (long)iov->iov_len, flags, 0, 0);
+	return call(SYS_recvmsg, fd, (long)&msg, flags, 0, 0, 0);
 }
 
 int st_sys_shutdown(int fd, int how)

@@ -7,7 +7,8 @@
 #include "vs_watch.h"
 
 #define NESTED_MAX 5
-#define IDLE_MAX 64  /* looks without an event, then the item is armed and left */
+#define LOOKS_LEAST 64 /* without an event, before an item is armed: see learn() */
+#define LOOKS_MOST 1024
 #define IDLE_GIVEN 4 /* where there are pollers, one of them gets it after so many */
 #define TAKEN 16
 #define PRIVATE (EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
@@ -59,9 +60,33 @@ static uint32_t events_of(struct vs_item *it, struct vs_ready *look)
 	return fresh(it, look);
 }
 
+/* How many looks without an event come before the item is armed. */
+static uint32_t looks_of(const struct vs_item *it)
+{
+	return it->looks ? it->looks : LOOKS_LEAST;
+}
+
+/*
+ * An item that was armed has an event.  To arm it and to be rung for costs both ends as much as some hundred looks: had
+ * it come within as many more calls, then the next time there are twice as many looks before, else half as many.
+ */
+static void learn(struct vs_item *it)
+{
+	uint32_t looks = looks_of(it);
+
+	if (it->armed_turn == 0)
+		return;
+	if (it->ep->turns - it->armed_turn <= looks)
+		it->looks = looks < LOOKS_MOST ? looks * 2 : LOOKS_MOST;
+	else
+		it->looks = looks > LOOKS_LEAST ? looks / 2 : LOOKS_LEAST;
+	it->armed_turn = 0;
+}
+
 /* Notes that these events were told; an item with EPOLLONESHOT is off then. */
 static void told(struct vs_item *it, const struct vs_ready *look)
 {
+	learn(it);
 	it->idle = 0;
 	it->left = false;
 	it->level_seen = look->events & ENDS;
@@ -108,10 +133,12 @@ static void rest(struct vs_item *it, const struct vs_ready *look)
 		vs_item_cool(it);
 		return;
 	}
-	if (it->idle < IDLE_MAX)
+	if (it->idle < looks_of(it))
 		return;
-	if (it->off || st_arm(s, vs_stream_events(it->events & ~PRIVATE)) == 0)
+	if (it->off || st_arm(s, vs_stream_events(it->events & ~PRIVATE)) == 0) {
 		vs_item_cool(it);
+		it->armed_turn = it->ep->turns;
+	}
 	it->idle = 0;
 }
 
@@ -201,7 +228,7 @@ void vs_events_follow(struct vs_epoll *ep)
 		if (!it->w || it->hot)
 			continue;
 		vs_item_heat(it);
-		it->idle = IDLE_MAX - 1;
+		it->idle = looks_of(it) - 1;
 	}
 }
 

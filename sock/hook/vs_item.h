@@ -27,8 +27,10 @@ struct vs_item {
 	int fd;
 	uint32_t events; /* asked for */
 	uint64_t data;
-	uint32_t kernel; /* asked of the kernel's set */
-	uint32_t idle;	 /* looks since something was found */
+	uint32_t kernel;     /* asked of the kernel's set */
+	uint32_t idle;	     /* looks since something was found, */
+	uint32_t looks;	     /* and how many before it is armed; 0: the least */
+	uint64_t armed_turn; /* the call that armed it, until it has an event; 0: none */
 	unsigned int kernel_seen, level_seen;
 	uint64_t in_seen, out_seen; /* edges that were told */
 	uint64_t turn;		    /* the call that told something last, and the entry in it */

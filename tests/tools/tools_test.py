@@ -1091,6 +1091,11 @@ class Stat(FabricCase):
         return {c['pid']: c['counters']['messages_sent'] for c in doc['clients']}
 
 
+def has_stopped(process):
+    """Have all its threads?  The signal is taken by one of them, which needs a processor for that, and then stops the others."""
+    return all('State:\tT' in (task / 'status').read_text(encoding='utf-8') for task in Path(f'/proc/{process.pid}/task').iterdir())
+
+
 class StoppedClient(FabricCase):
     def test_stat_of_it(self):
         self.seen = ''
@@ -1101,6 +1106,7 @@ class StoppedClient(FabricCase):
             self.fabric.until(lambda: self.fabric.connected(2), 'connection')
             for p in (client, server):
                 p.send_signal(signal.SIGSTOP)
+            self.fabric.until(lambda: has_stopped(client) and has_stopped(server), 'stop')
             doc = json.loads(self.ok('vi_stat', '--json').stdout)
             self.assertEqual({c['pid']: c['answers'] for c in doc['clients']},
                              {client.pid: False, server.pid: False})

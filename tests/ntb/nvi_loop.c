@@ -209,11 +209,11 @@ int nvi_loop_resume(struct nvi_loop *loop)
 	for (int end = 0; end < 2 && err == 0; end++) {
 		struct nvi_chan *ch = loop->vi[end]->prov;
 
-		linked.conn = ch->id.conn;
+		linked.conn = nvi_chan_conn(ch);
 		linked.consumed = loop->consumed[!end];
 		err = nvi_chan_resume(ch, ch->nic, &linked, dup(slice[end].fd),
 				      dup(slice[!end].fd));
-		nvi_given_forget(ch->nic, ch->id.conn);
+		nvi_given_forget(ch->nic, linked.conn);
 	}
 	leave_slices(slice);
 	return err;
@@ -224,7 +224,8 @@ void nvi_loop_confirm(struct nvi_loop *loop)
 	for (int end = 0; end < 2; end++) {
 		struct nvi_chan *ch = loop->vi[end]->prov;
 
-		nvi_chan_confirmed(ch, ch->nic, ch->id.conn);
+		/* The other thread of a test may end the connection meanwhile. */
+		nvi_chan_confirmed(ch, ch->nic, nvi_chan_conn(ch));
 	}
 }
 

@@ -325,6 +325,7 @@ ssize_t vs_io_recv1(struct vs_obj *o, int fd, void *buf, size_t n, int flags)
 		rc = vs_io_wait(o, s, ST_IN, NULL);
 		if (rc < 0)
 			return fail((int)-rc);
+		errno = before;
 	}
 	return vs_io_recv(o, fd, &m, flags);
 }
@@ -463,7 +464,7 @@ static ssize_t send_rest(struct vs_obj *o, struct st_stream *s, int fd, struct m
 	return (ssize_t)done + n;
 }
 
-/* send() of an object without a stream, of which MSG_FASTOPEN may make one. */
+/* send() of an object without a stream, and without MSG_FASTOPEN, which vs_io_send() sees to. */
 static ssize_t kernel_send(struct vs_obj *o, int fd, const void *buf, size_t n, int flags)
 {
 	ssize_t rc = vs_real.send(fd, buf, n, flags);

@@ -68,6 +68,23 @@ def moved(a, b):
         a.recv(1)
 
 
+def case_linger_that_was_set_before_the_connection(a, b):
+    """SO_LINGER {1, 0} of a listener, and of a socket that is not connected yet: the close resets."""
+    address, resets = a.getsockname()[0], struct.pack("ii", 1, 0)
+    for of_listener in (True, False):
+        with socket.socket() as listener, socket.socket() as one:
+            (listener if of_listener else one).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, resets)
+            listener.bind((address, 0))
+            listener.listen()
+            one.bind((address, 0))
+            one.connect(listener.getsockname())
+            with listener.accept()[0] as other:
+                moved(one, other)
+                closed, left = (other, one) if of_listener else (one, other)
+                closed.close()
+                yield readable(left), answer(left.recv, 1)
+
+
 def option(s, name, *value):
     return answer(s.setsockopt, socket.SOL_SOCKET, name, *value)
 

@@ -15,6 +15,10 @@
 #include "vs_watch.h"
 
 #define KERNEL_EVERY 16u /* calls, when streams have events all the time */
+#define ARM_NS 1000u	 /* about what it takes to arm a stream */
+/* Items that are looked at: to arm so many takes longer than some events are apart; and as many as count at most. */
+#define MANY 16u
+#define MOST 1024u
 
 /* ---- sets ---- */
 
@@ -350,6 +354,29 @@ static bool spin(struct vs_call *c)
 	return c->n > 0;
 }
 
+/*
+ * True: the call has not yet looked for as long as it would take to arm what is looked at, no handler has run, and its
+ * time is not over.  While that was armed the next event would often come, and all would have been armed, and rung for,
+ * in vain: to look as long costs no more.  False where nothing is to be looked at before a sleep.
+ */
+static bool looks_on(struct vs_call *c, uint32_t handled, const struct timespec *until)
+{
+	uint64_t hot = atomic_load_explicit(&c->ep->hot, memory_order_relaxed), now;
+	struct timespec left;
+
+	if (hot < MANY || vs_spin_ns == 0 || vs_handled() != handled)
+		return false;
+	if (until) {
+		left = vs_time_left(until);
+		if (left.tv_sec == 0 && left.tv_nsec == 0)
+			return false;
+	}
+	now = vs_now_ns();
+	if (c->since == 0)
+		c->since = now;
+	return now - c->since < (hot < MOST ? hot : MOST) * ARM_NS;
+}
+
 /* Returns the count of events; 0: the time is over; -1: errno.  `once`: looks once, and `until` is now, not NULL. */
 static int wait_events(struct vs_call *c, int fd, const struct timespec *until, bool once,
 		       const sigset_t *mask)
@@ -368,6 +395,8 @@ static int wait_events(struct vs_call *c, int fd, const struct timespec *until, 
 			return n;
 		if (spin(c))
 			return c->n;
+		if (looks_on(c, handled, until))
+			continue;
 		rc = doze(c->ep, fd, handled, until, mask);
 		if (rc < 0)
 			return -1;

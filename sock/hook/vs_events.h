@@ -11,7 +11,8 @@ struct vs_call {
 	struct epoll_event *v;
 	int max, n;
 	uint64_t turn;
-	bool spins; /* it looks again at once, so that nothing is armed */
+	bool spins;	/* it looks again at once, so that nothing is armed */
+	uint64_t since; /* CLOCK_MONOTONIC, ns: when it first did so in place of arming; 0: not yet */
 };
 
 /* Adds the events of the items that are looked at, as long as there is room; one that long has none is left. */

@@ -181,6 +181,7 @@ void vs_item_heat(struct vs_item *it)
 	if (it->hot)
 		return;
 	it->hot = true;
+	ep->hot++;
 	it->next = NULL;
 	it->prev = ep->last;
 	if (ep->last)
@@ -197,6 +198,7 @@ void vs_item_cool(struct vs_item *it)
 	if (!it->hot)
 		return;
 	it->hot = false;
+	ep->hot--;
 	if (it->prev)
 		it->prev->next = it->next;
 	else

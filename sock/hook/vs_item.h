@@ -44,7 +44,8 @@ struct vs_epoll {
 	int fd;
 	struct st_wait *own;
 	struct vs_item *items, *waits; /* by of_ep */
-	struct vs_item *first, *last;  /* those that are looked at */
+	struct vs_item *first, *last;  /* those that are looked at, */
+	_Atomic uint32_t hot;	       /* so many; written under the lock */
 	uint64_t turns;		       /* calls */
 	uint64_t changes;	       /* st_changes(), when all items were last looked at */
 	struct st_waker *waker;	       /* of a poller, and the item of its descriptor */

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -20,6 +21,7 @@
 #include "st_sys.h"
 
 #define SPINS 64
+#define NAP_NS 1000000 /* where no membarrier can be had: a wake may be missed */
 #define MOVED_LOOKS 8
 
 /* A system call that leaves errno alone: its result, or -errno. */
@@ -47,26 +49,37 @@ static uint32_t *half(struct st_lock *lock)
 	return (uint32_t *)(void *)&lock->word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
+/*
+ * Returns when each other thread of this process has passed a fence since the call began.  False: the kernel cannot
+ * do that.
+ */
+static bool fence_all(void)
+{
+	if (call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0) == 0)
+		return true;
+	call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+	return call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0) == 0;
+}
+
 ST_COLD void st_lock_slow(struct st_lock *lock)
 {
-	uint64_t now;
+	struct timespec nap = { .tv_nsec = NAP_NS };
+	uint64_t holder;
+	bool fenced;
 
 	for (int i = 0; i < SPINS; i++) {
 		if (st_trylock(lock))
 			return;
 	}
-	for (;;) {
-		now = atomic_load_explicit(&lock->word, memory_order_relaxed);
-		/* Takes the lock with the bit set: other threads may still wait. */
-		if (!atomic_compare_exchange_weak_explicit(
-			    &lock->word, &now, (now != 0 ? now : st_lock_self()) | ST_LOCK_WAITED,
-			    memory_order_acquire, memory_order_relaxed))
-			continue;
-		if (now == 0)
-			return;
-		call(SYS_futex, (long)half(lock), FUTEX_WAIT_PRIVATE,
-		     (long)(uint32_t)(now | ST_LOCK_WAITED), 0, 0, 0);
+	atomic_fetch_add(&lock->waiters, 1);
+	fenced = fence_all();
+	while (!st_trylock(lock)) {
+		holder = atomic_load_explicit(&lock->word, memory_order_relaxed);
+		if (holder != 0)
+			call(SYS_futex, (long)half(lock), FUTEX_WAIT_PRIVATE,
+			     (long)(uint32_t)holder, fenced ? 0 : (long)&nap, 0, 0);
 	}
+	atomic_fetch_sub(&lock->waiters, 1);
 }
 
 ST_COLD void st_unlock_slow(struct st_lock *lock)

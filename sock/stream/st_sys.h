@@ -20,29 +20,32 @@
 
 /*
  * A lock with one holder.  A signal handler that has interrupted the holder finds that out instead of waiting: see
- * st_lock().  So the word holds the pthread_self() of the holder, and bit 0 is set while other threads wait.
+ * st_lock().
+ *
+ * To give it back takes no locked instruction.  The holder stores to `word`, then loads `waiters`; a thread that is to
+ * sleep adds itself to `waiters`, passes a membarrier, which stands in for the holder's fence, then looks at `word`
+ * again.  tests/model/sock_lock.pml is the model.
  */
 struct st_lock {
-	_Atomic uint64_t word;
+	_Atomic uint64_t word;	  /* 0: free; else st_lock_self() of the holder */
+	_Atomic uint32_t waiters; /* threads that sleep, or are about to */
 };
-
-#define ST_LOCK_WAITED UINT64_C(1)
 
 /* Takes the lock, which this thread does not have, and sleeps until it can. */
 void st_lock_slow(struct st_lock *lock);
 /* Wakes one thread that waits for the lock, which is free already. */
 void st_unlock_slow(struct st_lock *lock);
 
+/* Odd, so that its lower half, which the kernel compares, is not 0. */
 static inline uint64_t st_lock_self(void)
 {
-	return (uint64_t)pthread_self();
+	return (uint64_t)pthread_self() | 1;
 }
 
 /* True: this thread holds it, perhaps in the code that this signal handler has interrupted. */
 static inline bool st_lock_is_mine(struct st_lock *lock)
 {
-	return (atomic_load_explicit(&lock->word, memory_order_relaxed) & ~ST_LOCK_WAITED) ==
-	       st_lock_self();
+	return atomic_load_explicit(&lock->word, memory_order_relaxed) == st_lock_self();
 }
 
 /* Returns -EDEADLK: the thread that this handler has interrupted holds the lock. */
@@ -70,8 +73,9 @@ static inline int st_lock(struct st_lock *lock)
 
 static inline void st_unlock(struct st_lock *lock)
 {
-	if (st_unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) &
-			ST_LOCK_WAITED))
+	atomic_store_explicit(&lock->word, 0, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (st_unlikely(atomic_load_explicit(&lock->waiters, memory_order_relaxed) != 0))
 		st_unlock_slow(lock);
 }
 

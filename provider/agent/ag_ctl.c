@@ -96,9 +96,7 @@ void ag_ctl_close(struct ag_link *l)
 {
 	struct ag_list *pos, *tmp;
 
-	port_unmap(l->port, &l->out);
 	port_unmap(l->port, &l->in);
-	memset(&l->out, 0, sizeof(l->out));
 	memset(&l->in, 0, sizeof(l->in));
 	if (l->ctl.fd >= 0) {
 		close(l->ctl.fd);

@@ -26,7 +26,7 @@
  */
 int ag_ctl_open(struct ag_link *l);
 
-/* Frees the control slice, unmaps the neighbour's, and frees queued records.  Accepts a link without one. */
+/* Frees this host's control slice and queued records.  Accepts a link without one. */
 void ag_ctl_close(struct ag_link *l);
 
 /* Returns the size of a control slice. */

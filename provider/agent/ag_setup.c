@@ -17,8 +17,9 @@
  * The link is usable when the neighbour's slice is mapped and this host's nonce is acknowledged.  A
  * new nonce of the neighbour means that it began again.  The words are repeated while nothing
  * answers.  After a second without success the set-up begins again, as words of an earlier
- * generation of the neighbour may have misled one side.  If there was no room for the control
- * slice, the set-up is tried again after a second, too.
+ * generation of the neighbour may have misled one side.  The neighbour's slice stays mapped then:
+ * it can be opened once, and the neighbour, which may not begin again, still announces it.  If there
+ * was no room for the control slice, the set-up is tried again after a second, too.
  */
 #include "ag_setup.h"
 
@@ -128,10 +129,19 @@ static void pads_clear(struct ag_link *l)
 		port_spad_write(l->port, i, 0);
 }
 
+/* Unmaps the neighbour's control slice, so that a set-up opens the one that is announced. */
+static void neighbour_forget(struct ag_link *l)
+{
+	port_unmap(l->port, &l->out);
+	memset(&l->out, 0, sizeof(l->out));
+	l->peer_nonce = 0;
+}
+
 /* Gives up the set-up of a link, until its port goes down. */
 static void link_bad(struct ag_link *l)
 {
 	ag_ctl_close(l);
+	neighbour_forget(l);
 	l->state = AG_LINK_BAD;
 }
 
@@ -251,8 +261,9 @@ static void setup_begin(struct ag_link *l, uint32_t generation)
 	char text[U_FD_ERROR];
 	int rc;
 
+	if (generation != l->generation)
+		neighbour_forget(l);
 	l->generation = generation;
-	l->peer_nonce = 0;
 	l->setup_again_at = 0;
 	rc = ag_ctl_open(l);
 	if (rc != 0) {
@@ -291,15 +302,18 @@ void ag_setup_check(struct ag_link *l)
 		ag_setup_reset(l, "the link went down");
 	else if (neighbour_began_again(l))
 		ag_setup_reset(l, "the neighbour's agent began again");
-	if (!up)
+	if (!up) {
 		l->setup_again_at = 0;
+		neighbour_forget(l);
+	}
 	if (up && l->state == AG_LINK_DOWN && !l->admin_down && l->setup_again_at == 0)
 		setup_begin(l, generation);
 	if (l->state == AG_LINK_SETUP)
 		setup_step(l);
 }
 
-void ag_setup_reset(struct ag_link *l, const char *why)
+/* As ag_setup_reset(), but the neighbour's slice stays mapped. */
+static void reset(struct ag_link *l, const char *why)
 {
 	bool was_up = l->state == AG_LINK_UP;
 
@@ -318,6 +332,12 @@ void ag_setup_reset(struct ag_link *l, const char *why)
 	ag_connect_link_down(l, why);
 	ag_share_link_down(l);
 	ag_ctl_close(l);
+}
+
+void ag_setup_reset(struct ag_link *l, const char *why)
+{
+	reset(l, why);
+	neighbour_forget(l);
 }
 
 /* The neighbour misbehaved: takes the link down at both ends, to be tried again a little later. */
@@ -345,7 +365,7 @@ int64_t ag_setup_timers(struct ag_link *l, int64_t now)
 		ag_setup_check(l);
 	}
 	if (l->state == AG_LINK_SETUP && now >= l->setup_until) {
-		ag_setup_reset(l, "the link could not be set up");
+		reset(l, "the link could not be set up");
 		ag_setup_check(l);
 	}
 	if (l->state == AG_LINK_SETUP) {

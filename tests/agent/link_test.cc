@@ -113,6 +113,25 @@ TEST_F(Setup, UnknownSliceIsNotMapped)
 	EXPECT_TRUE(eventually([&] { return reachable(fabric); }));
 }
 
+// The agent's set-up begins again after a second; its neighbour goes on with its own, and has no other slice to offer.
+TEST_F(Setup, ANeighbourThatAnswersAfterTheLimitIsJoined)
+{
+	uint32_t nonce = 0;
+
+	peer.announce();
+	ASSERT_TRUE(eventually([&] {
+		port_service(peer.port);
+		return port_spad_read(peer.port, 5) == Neighbour::kNonce;
+	})) << "the slice was not opened";
+	nonce = port_spad_read(peer.port, 2);
+	ASSERT_TRUE(eventually([&] {
+		port_service(peer.port);
+		return port_spad_read(peer.port, 2) != nonce;
+	})) << "the set-up did not begin again";
+	peer.join();
+	EXPECT_TRUE(eventually([&] { return reachable(fabric); }));
+}
+
 // A stopped agent reads nothing from its cable, so in the end no slice can be offered.
 TEST_F(Setup, ANeighbourThatGoesOnIsJoinedThoughItsCableWasFull)
 {

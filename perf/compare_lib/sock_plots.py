@@ -12,7 +12,7 @@ import plots
 
 # way: colour, line, marker
 LOOKS = {"VIs": ("#c8102e", "-", "o"), "off": ("#e08a9a", "--", "o"), "TCP": ("#6b4423", "-", "X"),
-         "Unix": ("#b8860b", "-", "P"), "rsockets": ("#2a8a3e", "-", "^"), "VIPL": ("#444444", ":", "")}
+         "Unix": ("#b8860b", "-", "P"), "rsockets": ("#2a8a3e", "-", "^"), "SMC": ("#7a3e9d", "-", "v"), "VIPL": ("#444444", ":", "")}
 CURVES = {"pingpong.poll": ("sockets-latency.png", "half round trip, polled, two processors", plots.time_name),
           "stream": ("sockets-stream.png", "stream, by the size of a piece", plots.bytes_name)}
 PROGRAMS = {"redis.1": "redis\n1 client", "redis.50": "redis\n50", "memcached.50": "memcached\n50",

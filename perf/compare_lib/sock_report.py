@@ -9,10 +9,10 @@ from statistics import median
 from . import sock_rows as rows
 from . import stats, tools
 from .report import write_json
-from .sock_steps import AUTO, OFF, RSOCKETS, SLEEP, TCP, UNIX, VI, VIPL
+from .sock_steps import AUTO, OFF, RSOCKETS, SLEEP, SMC, TCP, UNIX, VI, VIPL
 
 SCHEMA, SCHEMA_VERSION = "viaduct.compare_sockets", 1
-ORDER = (VI, SLEEP, AUTO, OFF, TCP, UNIX, RSOCKETS, VIPL)
+ORDER = (VI, SLEEP, AUTO, OFF, TCP, UNIX, RSOCKETS, SMC, VIPL)
 UNITS = {"pingpong": ("us", 1e-3), "epoll": ("us", 1e-3), "stream": ("GB/s", 1e-9), "connect": ("1000/s", 1e-3),
          "call": ("ns", 1.0), "idle": ("ms", 1.0), "redis": ("1000/s", 1e-3), "memcached": ("1000/s", 1e-3),
          "nginx": ("1000/s", 1e-3)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a server and a client over sockets of one kind: over VIs, TCP, Unix sockets, RDMA."""
+"""Runs a server and a client over sockets of one kind: over VIs, TCP, Unix sockets, RDMA, SMC."""
 import json
 import os
 import selectors
@@ -17,6 +17,9 @@ SERVER, CLIENT = "127.77.0.1", "127.77.0.2"  # of host0 and host1
 READY = 20.0
 RSOCKETS = ("/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so", "/usr/lib/aarch64-linux-gnu/rsocket/librspreload.so",
             "/usr/lib64/rsocket/librspreload.so")
+SMC_PRELOADS = ("/usr/lib64/libsmc-preload.so", "/usr/lib/libsmc-preload.so", "/usr/lib/x86_64-linux-gnu/libsmc-preload.so",
+                "/usr/lib/aarch64-linux-gnu/libsmc-preload.so")
+AF_SMC = 43
 
 
 @dataclass(frozen=True)
@@ -178,3 +181,33 @@ def rsockets(folder="/sys/class/infiniband", libraries=RSOCKETS):
     if not os.path.isdir(folder) or not os.listdir(folder):
         return None, "rsockets: there is no RDMA device on this machine"
     return Method("rsockets", preload=library, address="127.0.0.1"), None
+
+
+# ---- SMC ----
+
+def smc_sockets():
+    """What smcss prints while a connection of AF_SMC over the loopback is open, and its client's port."""
+    with socket.socket(AF_SMC, socket.SOCK_STREAM, 0) as listener, socket.socket(AF_SMC, socket.SOCK_STREAM, 0) as client:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        client.settimeout(READY)
+        client.connect(listener.getsockname())
+        accepted, peer = listener.accept()
+        with accepted:
+            out = subprocess.run(["smcss", "--all", "--wide"], capture_output=True, text=True, check=True, timeout=READY)
+        return out.stdout, peer[1]
+
+
+def smc(libraries=SMC_PRELOADS, look=smc_sockets):
+    """The way over the preload of smc-tools, or why there is none: a kernel without a device for it falls back to TCP."""
+    library = next((path for path in libraries if os.path.exists(path)), None)
+    if not library:
+        return None, "SMC: libsmc-preload.so is not installed (smc-tools)"
+    try:
+        listed, port = look()
+    except (OSError, subprocess.SubprocessError) as error:
+        return None, f"SMC: this kernel has no AF_SMC, or smcss cannot be run: {error}"
+    modes = [line for line in listed.splitlines() if f":{port} " in line]
+    if not any("SMCD" in line.split() for line in modes):
+        return None, "SMC: connections over the loopback fall back to TCP (a kernel with CONFIG_SMC_LO is needed)"
+    return Method("SMC", preload=library, address="127.0.0.1"), None

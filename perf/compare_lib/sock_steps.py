@@ -12,8 +12,8 @@ from .sock_run import Method
 from .tools import Failed
 
 K, M = 1 << 10, 1 << 20
-VI, SLEEP, AUTO, OFF, TCP, UNIX, VIPL, RSOCKETS = (
-    "VIs", "VIs, block", "VIs, auto", "off", "TCP", "Unix", "VIPL", "rsockets")
+VI, SLEEP, AUTO, OFF, TCP, UNIX, VIPL, RSOCKETS, SMC = (
+    "VIs", "VIs, block", "VIs, auto", "off", "TCP", "Unix", "VIPL", "rsockets", "SMC")
 # «VIs» is promoted at once, so that all of a measurement is what it names; the programs of others, and connections
 # made one after the other, run as a user runs them.
 WAYS = {w.name: w for w in (
@@ -183,7 +183,7 @@ def nginx(clients, bench, way):
 
 # ---- all of them ----
 
-SOCKETS, BLOCKING = (VI, OFF, TCP, UNIX, RSOCKETS), (VI, SLEEP, OFF, TCP, UNIX, RSOCKETS)
+SOCKETS, BLOCKING = (VI, OFF, TCP, UNIX, RSOCKETS, SMC), (VI, SLEEP, OFF, TCP, UNIX, RSOCKETS, SMC)
 
 
 def steps(sizes, pieces):
@@ -194,7 +194,7 @@ def steps(sizes, pieces):
         Step("pingpong", BLOCKING, partial(pingpong, (64,), False, False)),
         Step("pingpong", (VIPL,), vipl_block),
         Step("pingpong", BLOCKING, partial(pingpong, (64,), False, True)),
-        Step("stream", (VI, TCP, UNIX, RSOCKETS), partial(stream, pieces)),
+        Step("stream", (VI, TCP, UNIX, RSOCKETS, SMC), partial(stream, pieces)),
         Step("stream", (VIPL,), partial(vipl_stream, pieces)),
         Step("connect", (AUTO, OFF, TCP, UNIX), connect),
         Step("call", (OFF, TCP), call),

@@ -100,6 +100,22 @@ class Methods(unittest.TestCase):
             self.assertIsNone(missing)
             self.assertIn(f"LD_PRELOAD={library}", way.command(None, 0, 1, ["program"]))
 
+    def test_smc_is_left_out_with_a_reason(self):
+        def refused():
+            raise OSError(97, "Address family not supported by protocol")
+
+        line = "ACTIVE 00000 0067005 127.0.0.1:40000 127.0.0.1:{} 0000 {}\n"
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "libsmc-preload.so"
+            self.assertIn("not installed", sock_run.smc([library])[1])
+            library.touch()
+            self.assertIn("no AF_SMC", sock_run.smc([library], refused)[1])
+            for listed in (line.format(52000, "TCP 0x03010000"), line.format(52001, "SMCD"), ""):
+                self.assertIn("fall back", sock_run.smc([library], lambda: (listed, 52000))[1])
+            way, missing = sock_run.smc([library], lambda: (line.format(52000, "SMCD"), 52000))
+            self.assertIsNone(missing)
+            self.assertIn(f"LD_PRELOAD={library}", way.command(None, 0, 1, ["program"]))
+
     def test_a_run_without_bytes_over_vis_does_not_count(self):
         with tempfile.TemporaryDirectory() as folder:
             stats = Path(folder) / "stats"

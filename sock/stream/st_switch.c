@@ -55,7 +55,7 @@ static void ask(struct st_stream *s, uint64_t now)
 {
 	struct st_message m = message(ST_MSG_SWITCH);
 
-	if (s->tx.path != ST_TX_TCP || s->want_tcp || s->closing || s->tx.fin ||
+	if (s->tx.path != ST_TX_TCP || s->want_tcp || atomic_load(&s->closed) || s->tx.fin ||
 	    s->tx.pend_bytes > 0 || s->tx.held_bytes > 0 || now < s->tx.next_ask ||
 	    atomic_load(&s->dead) || used_alone(s, true) != 0)
 		return;
@@ -129,7 +129,8 @@ static int answer(struct st_stream *s, enum st_message_kind kind)
 /*
  * Under rx and tx: answers a SWITCH that has come, now or in a later round; after YES the reader waits for the token.
  * The other end keeps its bytes back until it has the answer, so the unread bytes on TCP get fewer as the program
- * reads: the answer is given when the stash holds the rest, when that takes long, or when it does not read.
+ * reads: the answer is given when the stash holds the rest, when that takes long, or when it does not read.  It is NO
+ * once st_close() has begun, which may have found that no token is to come: one would reset the closed connection.
  */
 static void answer_switch(struct st_stream *s, uint64_t now)
 {
@@ -138,7 +139,7 @@ static void answer_switch(struct st_stream *s, uint64_t now)
 
 	if (!s->rx.asked)
 		return;
-	agreed = s->rx.path == ST_RX_TCP && !s->want_tcp && !s->closing &&
+	agreed = s->rx.path == ST_RX_TCP && !s->want_tcp && !atomic_load(&s->closed) &&
 		 s->rx.until >= s->rx.tcp_bytes;
 	if (s->rx.asked_at != s->rx.tcp_bytes) {
 		s->rx.asked_at = s->rx.tcp_bytes;

@@ -364,6 +364,9 @@ int64_t ag_setup_timers(struct ag_link *l, int64_t now)
 		l->setup_again_at = 0;
 		ag_setup_check(l);
 	}
+	/* First the words: an agent that gets turns seldom may find both the limit passed and what it waited for. */
+	if (l->state == AG_LINK_SETUP)
+		setup_step(l);
 	if (l->state == AG_LINK_SETUP && now >= l->setup_until) {
 		reset(l, "the link could not be set up");
 		ag_setup_check(l);
@@ -371,7 +374,6 @@ int64_t ag_setup_timers(struct ag_link *l, int64_t now)
 	if (l->state == AG_LINK_SETUP) {
 		if (now >= l->announce_at)
 			announce(l);
-		setup_step(l);
 		return now + SETUP_POLL_NS;
 	}
 	return l->setup_again_at != 0 ? l->setup_again_at : U_NEVER;

@@ -271,6 +271,9 @@ void st_close(struct st_stream *s, enum st_close_how how)
 		return;
 	/* A lock that a signal handler does not get stays with the call that it has interrupted. */
 	rx = st_lock_rx(s) == 0;
+	/* A token or mark that has come is no unread byte of the program's, but the kernel would reset for it. */
+	if (rx && s->rx.path != ST_RX_TCP)
+		st_rx_step(s);
 	/* Otherwise the other end would take bytes that were read for lost with the VI. */
 	if (rx && s->rx.path == ST_RX_RING)
 		st_rx_credit(s, 1);

@@ -205,6 +205,20 @@ def case_peeks_and_counts_go_on_after_a_change_of_path(a, b):
     yield poll(b, select.POLLIN, PATIENCE), b.recv(5, socket.MSG_WAITALL), ready_bytes(b, 0)
 
 
+def case_close_after_the_last_byte_before_a_change_of_path(a, b):
+    """The mark that tells of the change is not for the program, and no unread byte of the kernel's either."""
+    for size in (1, 3, 5000):
+        one, two = pair(a.getsockname()[0])
+        moved(one, two)
+        one.send(bytes(size))
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        yield os.waitpid(child, 0)[1], len(two.recv(size, socket.MSG_WAITALL))
+        yield two.close(), readable(one), answer(one.recv, 1)
+        one.close()
+
+
 # ---- vectors and several messages ----
 
 def case_readv_and_writev(a, b):

@@ -17,6 +17,7 @@ import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
@@ -196,27 +197,23 @@ class ChannelFaultsTest {
 
   @Test
   void withoutADescriptorACallThatWaitsFails() throws Exception {
-    int most = 100_000;
     List<InputStream> all = new ArrayList<>();
     try (NioPair pair = new NioPair()) {
-      pair.client.socket().setSoTimeout((int) NioPair.PATIENCE_S * 1000);
-      FutureTask<Integer> reader;
-      FutureTask<Integer> writer;
-      int full = 0;
+      pair.client.socket().setSoTimeout(1000);
+      long end = System.nanoTime() + NioPair.PATIENCE_S * 1_000_000_000L;
       try {
-        // Other threads may still close what earlier tests have used.
-        while (full < 50 && all.size() < most) {
-          try {
-            all.add(new FileInputStream("/dev/null"));
-            full = 0;
-          } catch (IOException e) {
-            full++;
-            Thread.sleep(10);
-          }
+        IOException none = null;
+        // A read times out that got what another thread has closed meanwhile, of an earlier test.
+        while (none == null || none instanceof SocketTimeoutException) {
+          assertTrue(System.nanoTime() < end, "a call that waits always gets a descriptor");
+          fill(all);
+          FutureTask<Integer> reader =
+              NioPair.begin(() -> pair.client.socket().getInputStream().read());
+          none = assertThrows(IOException.class, () -> NioPair.end(reader));
         }
-        reader = NioPair.begin(() -> pair.client.socket().getInputStream().read());
-        assertNoDescriptor(reader);
-        writer =
+        assertEquals("Too many open files", none.getMessage());
+        fill(all);
+        FutureTask<Integer> writer =
             NioPair.begin(
                 () -> {
                   int n;
@@ -225,20 +222,28 @@ class ChannelFaultsTest {
                   } while (n > 0);
                   return n;
                 });
-        assertNoDescriptor(writer);
+        IOException e = assertThrows(IOException.class, () -> NioPair.end(writer));
+        assertEquals("Too many open files", e.getMessage());
       } finally {
         for (InputStream one : all) {
           one.close();
         }
       }
-      assertTrue(full > 0, "no limit of descriptors");
       assertTrue(pair.client.isOpen());
     }
   }
 
-  private static void assertNoDescriptor(FutureTask<?> task) {
-    IOException e = assertThrows(IOException.class, () -> NioPair.end(task));
-    assertEquals("Too many open files", e.getMessage());
+  /** Opens files until no descriptor is left. */
+  private static void fill(List<InputStream> all) {
+    int most = 100_000;
+    try {
+      while (all.size() < most) {
+        all.add(new FileInputStream("/dev/null"));
+      }
+    } catch (IOException e) {
+      return;
+    }
+    throw new AssertionError("no limit of descriptors");
   }
 
   @Test

@@ -51,9 +51,17 @@ U_ORDERED_OUTSIDE __attribute__((unused)) static void u_copy_shared(void *dst, c
 		*d++ = *s++;
 }
 #else
+/*
+ * As memcpy(), in two parts where n is no multiple of 8.  The C library of x86 copies by vectors, the last of which end
+ * where the copy does: two of these would meet in the middle of a word, and be stored one after the other.
+ */
 static inline void u_copy_shared(void *dst, const void *src, size_t n)
 {
-	memcpy(dst, src, n);
+	size_t rest = n & 7;
+
+	memcpy(dst, src, n - rest);
+	if (rest != 0)
+		memcpy((uint8_t *)dst + (n - rest), (const uint8_t *)src + (n - rest), rest);
 }
 #endif
 

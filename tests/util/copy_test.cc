@@ -46,7 +46,7 @@ void words_are_whole(void (*copy)(void *, const void *, size_t), size_t bytes, s
 
 TEST(Copy, WordsOfSharedMemoryAreWhole)
 {
-	for (size_t bytes : { 8, 64, 100, 512 })
+	for (size_t bytes : { 8, 20, 36, 64, 100, 300, 508, 512 })
 		words_are_whole(call_copy_shared, bytes);
 }
 

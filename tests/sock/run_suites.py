@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of others on sockets over VIs, each run plain, with promotion off, and with promotion at once.
 
-    run_suites.py short | names | NAME...
+    run_suites.py names | gating | NAME...
 
-names: of all suites, one a line; each is a benchmark of its own.  A suite passes when it fails nowhere, in two runs, that it did not fail in the plain run, and the statistics of the last
+names: of all suites, one a line; gating: of those that a change must pass.  A suite passes when it fails nowhere, in two runs, that it did not fail in the plain run, and the statistics of the last
 run show bytes over VIs; those of a suite that opens no TCP connection show none, which the table says.  What a suite needs
 and is not installed makes it skipped, with the reason; exit 77 when all are.  SOCK_BUILD is the build folder.
 """
@@ -35,7 +35,8 @@ EXPECTED = {
 # than one word of regress each.
 LIBEVENT = ("main/..", "listener/..", "bufferevent/..", "http/..", "rpc/..")
 
-# Name: the suite, whether it opens TCP connections that are promoted or why these are not, whether it is short.
+# Name: the suite, whether it opens TCP connections that are promoted or why these are not, whether a change must pass it:
+# those are short, need no user but that of the test, and packages that start no service.
 SUITES = {
     "test_epoll": (sources.cpython("test_epoll"), True, True),
     "test_socketserver": (sources.cpython("test_socketserver"), True, False),
@@ -43,17 +44,17 @@ SUITES = {
     "test_selectors": (sources.cpython("test_selectors"), False, False),
     "test_select": (sources.cpython("test_select"), False, False),
     "test_poll": (sources.cpython("test_poll"), False, False),
-    "redis": (programs.redis, True, True),
-    "memcached": (programs.memcached, True, True),
-    "nginx": (programs.nginx, True, True),
+    "redis": (programs.redis, True, False),
+    "memcached": (programs.memcached, True, False),
+    "nginx": (programs.nginx, True, False),
     "iperf3": (programs.iperf3, True, True),
     "apache_prefork": (programs.apache("prefork"), True, False),
     "apache_event": (programs.apache("event"), True, False),
     "load": (programs.load, True, False),
     "ssh": (programs.ssh, "sshd executes itself for each connection, and nobody tells it about the socket", False),
     "rsync": (programs.rsync, True, False),
-    "socat": (programs.socat, True, False),
-    "java": (programs.java, True, False),
+    "socat": (programs.socat, True, True),
+    "java": (programs.java, True, True),
     "node": (programs.node, True, False),
     "stress_ng": (programs.stress_ng, True, False),
     "libevent_epoll": (sources.libevent("EPOLL", *LIBEVENT), True, False),
@@ -120,17 +121,16 @@ def timed(name):
 
 
 def main(words):
-    names = [name for name, (_, _, short) in SUITES.items() if short] if words == ["short"] else words
-    if words == ["names"]:
-        print("\n".join(SUITES))
+    if words in (["names"], ["gating"]):
+        print("\n".join(name for name, (_, _, gates) in SUITES.items() if gates or words == ["names"]))
         return 0
-    if not names or any(name not in SUITES for name in names):
+    if not words or any(name not in SUITES for name in words):
         print(__doc__)
         return 2
     ends = set()
     # Most suites wait most of the time.
-    with ThreadPoolExecutor(min(len(names), os.cpu_count())) as pool:
-        for seconds, (line, status) in pool.map(timed, names):
+    with ThreadPoolExecutor(min(len(words), os.cpu_count())) as pool:
+        for seconds, (line, status) in pool.map(timed, words):
             print(f"{line} ({seconds:.0f} s)", flush=True)
             ends.add(status)
     return 1 if 1 in ends else min(ends)

@@ -101,6 +101,30 @@ rounds(100); done += 100
 c.close(); print(a.recv(10), done)
 """
 
+# Connections of a host with itself whose addresses the library learns in each way: accept() that tells all of the peer's,
+# none, or a part; connect() that waits or not; with an address that the program has bound, without a port yet, or not.
+ADDRESSES = """
+import ctypes, itertools, select, socket
+call = ctypes.CDLL(None, use_errno=True).accept
+s = socket.create_server(("0.0.0.0", 0)); at = s.getsockname()
+def accept(room):
+    at, n = ctypes.create_string_buffer(128), ctypes.c_uint(room)
+    fd = call(s.fileno(), at if room else None, ctypes.byref(n) if room else None)
+    if fd < 0 or any(at.raw[room:]) or (room and n.value != 16): raise OSError(fd, at.raw)
+    return socket.socket(fileno=fd)
+for room, waits, bound in itertools.product((0, 6, 16, 100), (True, False), (True, False)):
+    c = socket.socket()
+    if bound:
+        c.setsockopt(socket.IPPROTO_IP, 24, 1); c.bind((at[0], 0)) # IP_BIND_ADDRESS_NO_PORT
+    c.setblocking(waits); c.connect_ex(at)
+    a = accept(room)
+    select.select([], [c], []); c.setblocking(True)
+    if (c.getsockname(), c.getpeername()) != (a.getpeername(), at): raise OSError(c, a)
+    for i in range(3):
+        c.sendall(b'x' * 1000); a.sendall(a.recv(1000, socket.MSG_WAITALL)); c.recv(1000, socket.MSG_WAITALL)
+    c.close(); print(at[0], a.recv(10)); a.close()
+"""
+
 
 SETS = """
 import select, signal, socket, sys
@@ -378,6 +402,12 @@ class Promotion(unittest.TestCase):
                 self.assertEqual((end, stats["promoted"]), ("b''", 2))
                 self.assertEqual(stats["vi_bytes_received"] + stats["tcp_bytes_received"], 2000 * int(rounds))
                 self.assertGreaterEqual(stats["vi_bytes_received"], 200000)
+
+    def test_however_a_program_asks_for_addresses(self):
+        with Fabric() as fabric:
+            done, stats = counted(fabric, "--host", "host1", "--promote", "eager", PYTHON, "-c", ADDRESSES)
+        self.assertEqual(done.stdout, "127.77.0.2 b''\n" * 16)
+        self.assertEqual((stats["connections"], stats["promoted"]), (32, 32))
 
     def test_a_download_without_a_pause_is_promoted(self):
         with Fabric() as fabric:
